@@ -8,6 +8,7 @@ without reading them, and a file that was changed or cut short since then is not
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -121,6 +122,8 @@ def _without_good_files(pending: list[Artifact], root: Path, stamps: dict[str, S
 
 def _download(missing: list[Artifact], root: Path, stamps: dict[str, Stamp], progress: Progress) -> None:
     failures: list[str] = []
+    for abandoned in root.glob(".incoming-*"):  # of a process that was killed: we hold the lock
+        shutil.rmtree(abandoned, ignore_errors=True)
     progress.say(f"Fetching {len(missing)} packages into {root}")
     with (
         tempfile.TemporaryDirectory(prefix=".incoming-", dir=root) as incoming,
@@ -154,7 +157,7 @@ def _download_one(artifact: Artifact, incoming: Path, root: Path) -> Stamp:
     for attempt in range(1, TRIES + 1):
         scratch = Path(tempfile.mkdtemp(dir=incoming))
         try:
-            downloaded = _resolve(artifact, scratch)
+            downloaded = resolve(artifact, scratch)
             actual = sha256_of(downloaded)
             if actual != artifact.sha256:
                 raise ValueError(f"sha256 is {actual}, the lock says {artifact.sha256}")
@@ -170,7 +173,7 @@ def _download_one(artifact: Artifact, incoming: Path, root: Path) -> Stamp:
     raise AssertionError("unreachable")
 
 
-def _resolve(artifact: Artifact, repository: Path) -> Path:
+def resolve(artifact: Artifact, repository: Path) -> Path:
     """One download through jgo, which knows the registry's address and the user's proxies."""
     from jgo.maven import MavenContext
 
@@ -195,9 +198,7 @@ def _read_stamps(root: Path) -> dict[str, Stamp]:
     """What was verified; empty where the note is missing or unreadable: then everything is hashed once more."""
     try:
         content: dict[str, Any] = json.loads((root / STAMP_FILE).read_text(encoding="utf-8"))
-        return {
-            path: (int(size), int(changed), str(digest)) for path, (size, changed, digest) in content.items()
-        }
+        return {path: (int(size), int(changed), str(digest)) for path, (size, changed, digest) in content.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from mnemosyne.local.artifacts import LOCK_FILE, THREADS, Artifact, _resolve, sha256_of
+from mnemosyne.local.artifacts import LOCK_FILE, THREADS, Artifact, resolve, sha256_of
 from mnemosyne.local.progress import Progress
 
 NEO4J = Artifact("org.neo4j", "neo4j", "2026.08.1", "", "jar", "")
@@ -29,7 +29,7 @@ def write_lock(progress: Progress, path: Path = LOCK_FILE) -> int:
         ):
 
             def hashed(artifact: Artifact) -> Artifact:
-                digest = sha256_of(_resolve(artifact, Path(folder)))
+                digest = sha256_of(resolve(artifact, Path(folder)))
                 counter.update()
                 return replace(artifact, sha256=digest)
 

@@ -19,7 +19,7 @@ class Counter(Protocol):
 
 
 class Progress:
-    """Writes to ``stream`` (standard error by default, so that ``--json`` output stays clean); ``quiet`` writes nothing."""
+    """Writes to ``stream``: standard error by default, so that ``--json`` stays clean. ``quiet`` writes nothing."""
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False) -> None:
         self._stream = stream if stream is not None else sys.stderr

@@ -39,7 +39,7 @@ class ModelService:
     dimensions: int
     max_tokens: int
     query_prefix: str
-    tokenizer: str
+    tokenizer_path: str
 
 
 @dataclass(frozen=True, slots=True)
