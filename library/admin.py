@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from library.models import AIModel, LLMUsage, ModelAPI
 
 
-class ModelAPIForm(forms.ModelForm[ModelAPI]):
+class ModelAPIForm(forms.ModelForm):
     """Takes a key but never shows the stored one; an empty field keeps it."""
 
     api_key = forms.CharField(
@@ -28,7 +28,7 @@ class ModelAPIForm(forms.ModelForm[ModelAPI]):
 
 
 @admin.register(ModelAPI)
-class ModelAPIAdmin(admin.ModelAdmin[ModelAPI]):
+class ModelAPIAdmin(admin.ModelAdmin):
     """Model services."""
 
     form = ModelAPIForm
@@ -36,7 +36,7 @@ class ModelAPIAdmin(admin.ModelAdmin[ModelAPI]):
 
 
 @admin.register(AIModel)
-class AIModelAdmin(admin.ModelAdmin[AIModel]):
+class AIModelAdmin(admin.ModelAdmin):
     """Models of the services."""
 
     list_display = ("name", "role", "api", "is_system", "dimensions", "max_tokens")
@@ -44,7 +44,7 @@ class AIModelAdmin(admin.ModelAdmin[AIModel]):
 
 
 @admin.register(LLMUsage)
-class LLMUsageAdmin(admin.ModelAdmin[LLMUsage]):
+class LLMUsageAdmin(admin.ModelAdmin):
     """What was asked of models: read only."""
 
     list_display = ("created_at", "purpose", "model_name", "status", "inputs", "tokens", "duration_ms")

@@ -21,7 +21,7 @@ _models = _services.models if _services is not None else None
 
 def _secret_key() -> str:
     """The key of the environment, or one made once and kept beside the local state."""
-    given = env.str("SECRET_KEY", "")
+    given: str = env.str("SECRET_KEY", "")
     if given:
         return given
     if not DEBUG:
@@ -177,7 +177,7 @@ elif _models is not None:
         "model": _models.embedding_model,
         "dimensions": _models.dimensions,
         "max_tokens": _models.max_tokens,
-        "tokenizer_path": str(_models.tokenizer_path),
+        "tokenizer_path": _models.tokenizer_path,
     }
 if env.str("RERANKER_URL", ""):
     LIBRARY_SYSTEM_MODELS["reranker"] = {

@@ -138,9 +138,9 @@ def setup(dimensions: int, config: IndexConfig, rebuild: bool = False) -> Iterat
     for name in differing:
         session.run_schema(f"DROP INDEX {name} IF EXISTS")
     yield from _constraints(before)
-    statements = {
-        name: vector_ddl(name, label, dimensions, config.quantization) for name, label in VECTOR.items()
-    } | {name: fulltext_ddl(name, *shape, config.analyzer) for name, shape in FULLTEXT.items()}
+    statements = {name: vector_ddl(name, label, dimensions, config.quantization) for name, label in VECTOR.items()} | {
+        name: fulltext_ddl(name, *shape, config.analyzer) for name, shape in FULLTEXT.items()
+    }
     for name, statement in statements.items():
         session.run_schema(statement)
         outcome: Outcome = "rebuilt" if name in differing else "present" if name in before else "created"
@@ -149,9 +149,7 @@ def setup(dimensions: int, config: IndexConfig, rebuild: bool = False) -> Iterat
 
 def _constraints(before: dict[str, dict[str, Any]]) -> Iterator[SchemaStep]:
     for name, (label, prop) in UNIQUE.items():
-        session.run_schema(
-            f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{prop} IS UNIQUE"
-        )
+        session.run_schema(f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{prop} IS UNIQUE")
         yield SchemaStep(name, "constraint", "present" if name in before else "created")
     for name, (label, prop) in RANGE.items():
         session.run_schema(f"CREATE INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.{prop})")

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, LiteralString, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import neo4j
 from neo4j import GraphDatabase, ManagedTransaction, NotificationMinimumSeverity, Query, Record
@@ -15,6 +15,7 @@ from library.conf import GraphConfig, graph_config
 from library.exceptions import GraphError, GraphTimeout, GraphUnavailable
 
 T = TypeVar("T")
+Row = Record
 
 # Neo4j's own names for "your time was up" (status codes of Neo.ClientError / Neo.TransientError).
 _TIMEOUT_CODES: Final = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration")
@@ -85,7 +86,7 @@ def read(query: str, parameters: Mapping[str, Any], timeout: float | None = None
     managed transaction costs three. A pooled connection that died while idle is retried once, for reads only.
     Raises `GraphTimeout`, `GraphUnavailable`, `GraphError`.
     """
-    statement = Query(cast(LiteralString, query), timeout=timeout)
+    statement = Query(query, timeout=timeout)
     with _translated():
         try:
             return _run(statement, parameters)
@@ -111,4 +112,4 @@ def write(work: Callable[[ManagedTransaction], T]) -> T:
 def run_schema(query: str) -> list[Record]:
     """Run one schema statement in its own transaction. Raises as `read` does."""
     with _translated(), driver().session(database=graph_config().database) as session:
-        return list(session.run(cast(LiteralString, query)))
+        return list(session.run(query))

@@ -1,0 +1,80 @@
+"""What is shown of chunks, read once for those that are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from library.graph import session
+
+HYDRATE_QUERY: Final = """
+CYPHER 25
+UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid})<-[:HAS_CHUNK]-(i:Item)
+OPTIONAL MATCH (l:Library {uid: c.library_uid})
+RETURN c.uid AS uid, i.uid AS item_uid, i.title AS item_title, c.library_type AS library_type,
+       c.library_uid AS library_uid, c.collection_uid AS collection_uid, l.name AS library_name,
+       c.text AS text, c.text_preview AS text_preview, c.chunk_s3_key AS chunk_s3_key,
+       c.chunk_index AS chunk_index, c.page AS page, c.section AS section, i.source AS item_source,
+       l.reranker_instruction AS reranker_instruction,
+       COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) WHERE p.page = c.page OR c.page IS NULL
+                 RETURN p.uid ORDER BY p.page, p.uid LIMIT 3 } AS nearby_images
+"""
+INSTRUCTION_QUERY: Final = """
+MATCH (l:Library {uid: $uid}) RETURN l.library_type AS library_type, l.embedding_instruction AS instruction
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """One chunk with its item and library."""
+
+    uid: str
+    item_uid: str
+    item_title: str
+    item_source: str
+    library_uid: str
+    library_name: str
+    library_type: str
+    collection_uid: str
+    text: str
+    text_preview: str
+    chunk_s3_key: str
+    chunk_index: int
+    page: int | None
+    section: str
+    reranker_instruction: str
+    nearby_images: tuple[str, ...]
+
+
+def chunk_records(uids: Sequence[str], timeout: float) -> dict[str, ChunkRecord]:
+    """Records by uid; a chunk removed since it was found is missing. Raises as `session.read` does."""
+    if not uids:
+        return {}
+    rows = session.read(HYDRATE_QUERY, {"uids": list(uids)}, timeout)
+    return {
+        row["uid"]: ChunkRecord(
+            uid=row["uid"],
+            item_uid=row["item_uid"],
+            item_title=row["item_title"],
+            item_source=row["item_source"] or "",
+            library_uid=row["library_uid"],
+            library_name=row["library_name"] or "",
+            library_type=row["library_type"] or "",
+            collection_uid=row["collection_uid"] or "",
+            text=row["text"],
+            text_preview=row["text_preview"] or "",
+            chunk_s3_key=row["chunk_s3_key"] or "",
+            chunk_index=row["chunk_index"],
+            page=row["page"],
+            section=row["section"] or "",
+            reranker_instruction=row["reranker_instruction"] or "",
+            nearby_images=tuple(row["nearby_images"]),
+        )
+        for row in rows
+    }
+
+
+def library_instruction(library_uid: str, timeout: float) -> tuple[str, str] | None:
+    """A library's type and its own embedding instruction ('' without one); None where there is no such library."""
+    rows = session.read(INSTRUCTION_QUERY, {"uid": library_uid}, timeout)
+    return (rows[0]["library_type"], rows[0]["instruction"] or "") if rows else None

@@ -1,0 +1,132 @@
+"""Fusion of ranked lists into one. Pure: no Django, no Neo4j, no clock.
+
+Every method gives each chunk a contribution per list; the fused score is their sum, and the parts are kept in
+`score_breakdown["rrf_components"]`. Ties are broken by chunk_uid, so that the order never depends on threads or
+hash seeds.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from library.services.types import SearchCandidate
+
+ResultList = Sequence[SearchCandidate]
+
+# k = 60: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+# Learning Methods", SIGIR 2009.
+RRF_K: Final = 60
+
+# What a leg's rank and score are called in a breakdown.
+BREAKDOWN_NAMES: Final[Mapping[str, str]] = {"vector": "semantic", "fulltext": "lexical", "graph": "graph"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one list says of one chunk. `rank` counts from 1."""
+
+    candidate: SearchCandidate
+    rank: int
+    contribution: float
+
+
+def reciprocal_rank_fusion(result_lists: Sequence[ResultList], k: int = RRF_K) -> list[SearchCandidate]:
+    """Fuse by score = sum of 1 / (k + rank), rank from 1 (Cormack et al. 2009)."""
+    return weighted_reciprocal_rank_fusion(result_lists, {}, k)
+
+
+def weighted_reciprocal_rank_fusion(
+    result_lists: Sequence[ResultList], weights: Mapping[str, float], k: int = RRF_K
+) -> list[SearchCandidate]:
+    """Fuse by score = sum of w / (k + rank); `weights` by list name, 1 where a name is missing."""
+
+    def contributions(name: str, ranked: ResultList) -> list[float]:
+        weight = weights.get(name, 1.0)
+        return [weight / (k + rank) for rank in range(1, len(ranked) + 1)]
+
+    return _fuse(result_lists, contributions, "weighted_rrf" if weights else "rrf")
+
+
+def linear_fusion(result_lists: Sequence[ResultList], weights: Mapping[str, float]) -> list[SearchCandidate]:
+    """Fuse by score = sum of w x min-max normalised score; `weights` by list name, 1 where a name is missing."""
+
+    def contributions(name: str, ranked: ResultList) -> list[float]:
+        weight = weights.get(name, 1.0)
+        return [weight * score for score in min_max([candidate.score for candidate in ranked])]
+
+    return _fuse(result_lists, contributions, "linear")
+
+
+def min_max(scores: Sequence[float]) -> list[float]:
+    """Scores stretched to 0..1. Equal scores become all 1, or stay 0 where they are 0."""
+    if not scores:
+        return []
+    low, high = min(scores), max(scores)
+    if low == high:
+        return [0.0 if high == 0 else 1.0] * len(scores)
+    return [(score - low) / (high - low) for score in scores]
+
+
+def divide_by_highest(scores: Sequence[float]) -> list[float]:
+    """Scores divided by the highest of them, 0..1; where none is above 0 all become 0."""
+    highest = max(scores, default=0.0)
+    if highest <= 0:
+        return [0.0] * len(scores)
+    return [max(0.0, score) / highest for score in scores]
+
+
+def _fuse(
+    result_lists: Sequence[ResultList], contributions: Callable[[str, ResultList], list[float]], method: str
+) -> list[SearchCandidate]:
+    parts: dict[str, dict[str, _Part]] = {}
+    for number, ranked in enumerate(result_lists, start=1):
+        name = (ranked[0].source if ranked else "") or f"list_{number}"
+        for rank, (candidate, value) in enumerate(zip(ranked, contributions(name, ranked), strict=True), start=1):
+            # The first appearance is the best: a chunk repeated in a list counts once.
+            parts.setdefault(candidate.chunk_uid, {}).setdefault(name, _Part(candidate, rank, value))
+    fused = [_merged(of_chunk, method) for of_chunk in parts.values()]
+    fused.sort(key=lambda candidate: (-candidate.score, candidate.chunk_uid))
+    return [
+        replace(
+            candidate,
+            rank=rank,
+            score_breakdown={**candidate.score_breakdown, "fused_rank": rank},
+        )
+        for rank, candidate in enumerate(fused, start=1)
+    ]
+
+
+def _merged(parts: Mapping[str, _Part], method: str) -> SearchCandidate:
+    """One candidate out of what each list says of it; `source` is the list that contributed most."""
+    score = math.fsum(part.contribution for part in parts.values())
+    leading = max(parts, key=lambda name: parts[name].contribution)
+    metadata: dict[str, Any] = {}
+    for part in parts.values():
+        metadata.update(part.candidate.metadata)
+    path = metadata.pop("graph_path", None)
+    return replace(
+        parts[leading].candidate,
+        score=score,
+        source=leading,
+        metadata=metadata,
+        score_breakdown=_breakdown(parts, score, method, path),
+    )
+
+
+def _breakdown(parts: Mapping[str, _Part], score: float, method: str, path: Any) -> dict[str, Any]:
+    breakdown: dict[str, Any] = {}
+    for leg, name in BREAKDOWN_NAMES.items():
+        part = parts.get(leg)
+        breakdown[f"{name}_rank"] = None if part is None else part.rank
+        breakdown[f"{name}_score"] = None if part is None else part.candidate.score
+    return {
+        **breakdown,
+        "rrf_components": {name: part.contribution for name, part in parts.items()},
+        "fusion_method": method,
+        "fused_score": score,
+        "fused_rank": None,
+        "rerank_score": None,
+        "rerank_rank": None,
+        "graph_path": path,
+    }

@@ -1,0 +1,18 @@
+"""From what a caller gave to a `SearchRequest`: what is missing comes from the settings."""
+
+from typing import Any
+
+from library.conf import search_config
+from library.services.types import SearchRequest
+
+
+def build_request(query: str, **given: Any) -> SearchRequest:
+    """A validated request. Values that are None are filled from the settings; raises `InvalidRequest`."""
+    config = search_config()
+    values = {
+        "limit": config.limit,
+        "vector_top_k": config.vector_top_k,
+        "fulltext_top_k": config.fulltext_top_k,
+        "graph_max_depth": config.graph_max_depth,
+    } | {name: value for name, value in given.items() if value is not None}
+    return SearchRequest(query=query, **values)

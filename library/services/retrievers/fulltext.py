@@ -1,0 +1,93 @@
+"""Chunks by the words of their text and title, of their concepts' names, and of their items' titles."""
+
+from typing import Final
+
+from library.graph import session
+from library.graph.schema import CHUNK_FULLTEXT_INDEX, CONCEPT_FULLTEXT_INDEX, ITEM_FULLTEXT_INDEX
+from library.graph.scope import node_filter
+from library.services.fusion import divide_by_highest
+from library.services.retrievers.base import RetrievalQuery
+from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries
+from library.services.types import Scope, SearchCandidate
+
+CHUNK_BOOSTS: Final = {"text": 1.0, "title": 0.6, "section": 0.3}
+CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
+TITLE_BOOSTS: Final = {"title": 1.0}
+
+# A name says less than a passage: hits by a concept's name count 0.8 of their score (the search contract).
+CONCEPT_WEIGHT: Final = 0.8
+# How many names and titles are followed, and how many chunks each may bring.
+MAX_NAMES: Final = 5
+MAX_CHUNKS_PER_NAME: Final = 10
+
+# Three indexes, one round trip. A chunk found in several ways keeps its best score.
+FULLTEXT_QUERY: Final = """
+CYPHER 25
+CALL () {{
+    UNWIND $chunk_queries AS query
+    CALL db.index.fulltext.queryNodes('{chunk_index}', query, {{limit: $k}}) YIELD node, score
+    RETURN node AS c, score
+  UNION ALL
+    UNWIND $concept_queries AS query
+    CALL db.index.fulltext.queryNodes('{concept_index}', query, {{limit: $names}}) YIELD node, score
+    WITH node, score ORDER BY score DESC, node.uid LIMIT $names
+    CALL (node) {{
+        MATCH (node)<-[m:MENTIONS]-(c:Chunk) WHERE m.weight > 0 {filters}
+        RETURN c, m.weight AS weight ORDER BY weight DESC, c.uid LIMIT $per_name
+    }}
+    RETURN c, score * weight * $concept_weight AS score
+  UNION ALL
+    UNWIND $title_queries AS query
+    CALL db.index.fulltext.queryNodes('{item_index}', query, {{limit: $names}}) YIELD node, score
+    WITH node, score ORDER BY score DESC, node.uid LIMIT $names
+    MATCH (node)-[:HAS_CHUNK]->(c:Chunk {{chunk_index: 0}}) WHERE c.item_uid IS NOT NULL {filters}
+    RETURN c, score * $title_weight AS score
+}}
+WITH c, max(score) AS score WHERE score > 0
+RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score
+ORDER BY score DESC, uid LIMIT $k
+"""
+TITLE_WEIGHT: Final = 0.6
+
+
+class FulltextRetriever:
+    """Chunks by words (BM25 of Lucene). Scores leave divided by the list's highest, from 0 to 1."""
+
+    def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[SearchCandidate]:
+        """The `fulltext_top_k` best chunks of the scope."""
+        if scope.is_empty or not query.text.is_searchable:
+            return []
+        words = query.text.words
+        filters, parameters = node_filter(scope, "c")
+        statement = FULLTEXT_QUERY.format(
+            chunk_index=CHUNK_FULLTEXT_INDEX,
+            concept_index=CONCEPT_FULLTEXT_INDEX,
+            item_index=ITEM_FULLTEXT_INDEX,
+            filters=filters,
+        )
+        rows = session.read(
+            statement,
+            {
+                "chunk_queries": scoped_queries(words, CHUNK_BOOSTS, scope),
+                "concept_queries": scoped_queries(words, CONCEPT_BOOSTS, scope, LISTED_SCOPE),
+                "title_queries": scoped_queries(words, TITLE_BOOSTS, scope),
+                "k": query.fulltext_top_k,
+                "names": MAX_NAMES,
+                "per_name": MAX_CHUNKS_PER_NAME,
+                "concept_weight": CONCEPT_WEIGHT,
+                "title_weight": TITLE_WEIGHT,
+                **parameters,
+            },
+            timeout,
+        )
+        scores = divide_by_highest([row["score"] for row in rows])
+        return [
+            SearchCandidate(
+                chunk_uid=row["uid"],
+                item_uid=row["item_uid"],
+                chunk_index=row["chunk_index"],
+                score=score,
+                source="fulltext",
+            )
+            for row, score in zip(rows, scores, strict=True)
+        ]

@@ -1,0 +1,112 @@
+"""Pictures by the similarity of their vectors, and by the concepts that they depict."""
+
+from dataclasses import replace
+from typing import Final, Literal
+
+from library.graph import session
+from library.graph.schema import CONCEPT_FULLTEXT_INDEX, IMAGE_VECTOR_INDEX
+from library.graph.scope import node_filter, vector_filter
+from library.services.fusion import RRF_K
+from library.services.retrievers.base import RetrievalQuery
+from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries
+from library.services.types import ImageSearchResult, Scope
+
+CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
+MAX_SEEDS: Final = 8
+MAX_IMAGES_PER_CONCEPT: Final = 20
+# A picture of a concept that the query names is weaker evidence than a picture whose vector is near.
+GRAPH_WEIGHT: Final = 0.5
+
+_SHOWN: Final = """
+RETURN image.uid AS uid, image.image_type AS image_type, image.description AS description, image.s3_key AS s3_key,
+       item.uid AS item_uid, item.title AS item_title, score
+ORDER BY score DESC, uid
+"""
+IMAGE_VECTOR_QUERY: Final = (
+    """
+CYPHER 25 MATCH (n:ImageEmbedding)
+SEARCH n IN (VECTOR INDEX {index} FOR $vector {filters} LIMIT $k) SCORE AS score
+MATCH (n)<-[:HAS_EMBEDDING]-(image:Image)<-[:HAS_IMAGE]-(item:Item)
+"""
+    + _SHOWN
+)
+IMAGE_GRAPH_QUERY: Final = (
+    """
+CYPHER 25
+UNWIND $queries AS query
+CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $seeds}}) YIELD node, score
+WITH node, max(score) AS score ORDER BY score DESC, node.uid LIMIT $seeds
+CALL (node) {{
+    MATCH (node)<-[d:DEPICTS]-(image:Image)<-[:HAS_IMAGE]-(item:Item) WHERE d.weight > 0 {filters}
+    RETURN image, item, d.weight AS weight ORDER BY weight DESC, image.uid LIMIT $per_concept
+}}
+WITH image, item, sum(score * weight) AS score
+"""
+    + _SHOWN
+    + "LIMIT $k"
+)
+
+
+class ImageRetriever:
+    """Pictures by vector and by DEPICTS, merged by weighted reciprocal rank."""
+
+    def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
+        """The `image_top_k` best pictures of the scope."""
+        if scope.is_empty:
+            return []
+        by_vector = self._by_vector(query, scope, timeout)
+        by_graph = self._by_graph(query, scope, timeout)
+        return merge_images(by_vector, by_graph)[: query.image_top_k]
+
+    def _by_vector(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
+        if query.vector is None:
+            return []
+        filters, parameters = vector_filter(scope)
+        rows = session.read(
+            IMAGE_VECTOR_QUERY.format(index=IMAGE_VECTOR_INDEX, filters=filters),
+            {"vector": query.vector, "k": query.image_top_k, **parameters},
+            timeout,
+        )
+        return [_image(row, "vector") for row in rows]
+
+    def _by_graph(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
+        if not query.text.is_searchable:
+            return []
+        filters, parameters = node_filter(scope, "item")
+        rows = session.read(
+            IMAGE_GRAPH_QUERY.format(index=CONCEPT_FULLTEXT_INDEX, filters=filters),
+            {
+                "queries": scoped_queries(query.text.words, CONCEPT_BOOSTS, scope, LISTED_SCOPE),
+                "seeds": MAX_SEEDS,
+                "per_concept": MAX_IMAGES_PER_CONCEPT,
+                "k": query.image_top_k,
+                **parameters,
+            },
+            timeout,
+        )
+        return [_image(row, "graph") for row in rows]
+
+
+def merge_images(by_vector: list[ImageSearchResult], by_graph: list[ImageSearchResult]) -> list[ImageSearchResult]:
+    """One list by weighted reciprocal rank (k 60); a picture found both ways is named after the vector."""
+    scores: dict[str, float] = {}
+    found: dict[str, ImageSearchResult] = {}
+    for weight, images in ((1.0, by_vector), (GRAPH_WEIGHT, by_graph)):
+        for rank, image in enumerate(images, start=1):
+            scores[image.image_uid] = scores.get(image.image_uid, 0.0) + weight / (RRF_K + rank)
+            found.setdefault(image.image_uid, image)
+    ordered = sorted(found.values(), key=lambda image: (-scores[image.image_uid], image.image_uid))
+    return [replace(image, score=scores[image.image_uid]) for image in ordered]
+
+
+def _image(row: session.Row, source: Literal["vector", "graph"]) -> ImageSearchResult:
+    return ImageSearchResult(
+        image_uid=row["uid"],
+        item_uid=row["item_uid"],
+        item_title=row["item_title"],
+        image_type=row["image_type"] or "",
+        description=row["description"] or "",
+        s3_key=row["s3_key"] or "",
+        score=row["score"],
+        source=source,
+    )
