@@ -16,10 +16,11 @@ _INTERNAL: Final = frozenset({"text"})
 # A word and the combining marks that belong to it, so that a decomposed letter does not end a word.
 _WORD: Final = re.compile(r"\w(?:\w|[\u0300-\u036f])*")
 # Lucene's English stop words: the index does not know them, so they explain no hit.
-STOP_WORDS: Final = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-    "this to was will with how what which who why do does".split()
-)
+_STOPPED: Final = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
+was will with how what which who why do does
+"""
+STOP_WORDS: Final = frozenset(_STOPPED.split())
 
 
 def response_as_dict(response: SearchResponse) -> dict[str, Any]:
@@ -87,6 +88,15 @@ def _folded(word: str) -> str:
         if bare.endswith(ending) and len(bare) - len(ending) >= 3:
             return bare.removesuffix(ending) + ("y" if ending == "ies" else "")
     return bare
+
+
+def place(metadata: Mapping[str, Any]) -> str:
+    """Where in its item a chunk stands: 'Section, page 3'; '' where nothing is known."""
+    section, page = metadata.get("section"), metadata.get("page")
+    parts = [str(section)] if section else []
+    if page is not None:
+        parts.append(f"page {page}")
+    return ", ".join(parts)
 
 
 def milliseconds(value: float) -> str:

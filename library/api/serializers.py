@@ -1,0 +1,72 @@
+"""What the API takes. What it gives is `present.response_as_dict`: the contract's own names."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from library.services.types import MAX_GRAPH_DEPTH, MAX_OFFSET
+
+MAX_CONCEPTS: Final = 200
+MAX_GRAPH_CONCEPTS: Final = 200
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses names that it does not know: a misspelt filter must not search everything."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The values as Python types. Raises `ValidationError` naming every field that is wrong."""
+        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
+        if unknown:
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError({name: [f"unknown field; known are {known}"] for name in unknown})
+        return super().to_internal_value(data)
+
+    def given(self) -> dict[str, Any]:
+        """What the caller gave. Raises `ValidationError`."""
+        self.is_valid(raise_exception=True)
+        return dict(self.validated_data)
+
+
+class SearchInput(StrictSerializer):
+    """The body of a search. Types are checked here, ranges and choices by `SearchRequest`, for every way in alike."""
+
+    query = serializers.CharField(trim_whitespace=False, allow_blank=True)
+    library_uid = serializers.CharField(required=False, allow_null=True)
+    library_type = serializers.CharField(required=False, allow_null=True)
+    collection_uid = serializers.CharField(required=False, allow_null=True)
+    search_types = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True, max_length=10)
+    limit = serializers.IntegerField(required=False, allow_null=True)
+    offset = serializers.IntegerField(required=False, allow_null=True)
+    vector_top_k = serializers.IntegerField(required=False, allow_null=True)
+    fulltext_top_k = serializers.IntegerField(required=False, allow_null=True)
+    graph_max_depth = serializers.IntegerField(required=False, allow_null=True)
+    rerank = serializers.BooleanField(required=False, allow_null=True)
+    include_images = serializers.BooleanField(required=False, allow_null=True)
+    strategy = serializers.CharField(required=False, allow_null=True)
+    fusion = serializers.CharField(required=False, allow_null=True)
+    group_by = serializers.CharField(required=False, allow_null=True)
+    expand = serializers.IntegerField(required=False, allow_null=True)
+
+
+class ConceptListInput(StrictSerializer):
+    """The parameters of the concept list."""
+
+    q = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
+    library_uid = serializers.CharField(required=False, allow_blank=True)
+    library_type = serializers.CharField(required=False, allow_blank=True)
+    offset = serializers.IntegerField(required=False, min_value=0, max_value=MAX_OFFSET * 100, default=0)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_CONCEPTS, default=50)
+
+
+class ConceptGraphInput(StrictSerializer):
+    """The parameters of a concept's graph."""
+
+    library_uid = serializers.CharField(required=False, allow_blank=True)
+    library_type = serializers.CharField(required=False, allow_blank=True)
+    depth = serializers.IntegerField(required=False, min_value=0, max_value=MAX_GRAPH_DEPTH, default=1)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_GRAPH_CONCEPTS, default=60)
+
+
+class NoInput(StrictSerializer):
+    """A route that takes no parameters."""

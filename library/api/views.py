@@ -1,0 +1,118 @@
+"""The REST API: validate, call the service, render."""
+
+from typing import Any, ClassVar
+
+from django.http import Http404, QueryDict
+from rest_framework.authentication import SessionAuthentication, TokenAuthentication
+from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from library.api.exception_handler import exception_handler
+from library.api.parsers import StrictJSONParser, check_size
+from library.api.serializers import ConceptGraphInput, ConceptListInput, NoInput, SearchInput
+from library.graph import browse
+from library.graph.concept_graph import concept_graph
+from library.parameters import single_values
+from library.services.access import allowed_library_uids, scope_of
+from library.services.present import as_plain, response_as_dict
+from library.services.requests import build_request
+from library.services.search import SearchService
+from library.services.types import Scope
+
+
+class LibraryView(APIView):
+    """What all routes share, named here so that they are the same in any project that installs the app."""
+
+    authentication_classes = (TokenAuthentication, SessionAuthentication)
+    permission_classes = (IsAuthenticated,)
+    parser_classes = (StrictJSONParser, FormParser, MultiPartParser)
+    renderer_classes = (JSONRenderer,)
+
+    def get_exception_handler(self) -> Any:
+        """One shape for every error."""
+        return exception_handler
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """After the caller is known, and before the body is read: is it of a sensible size?"""
+        super().initial(request, *args, **kwargs)
+        check_size(request)
+
+
+class SearchView(LibraryView):
+    """POST a search; subclasses force how it is done."""
+
+    forced: ClassVar[dict[str, Any]] = {}
+
+    def post(self, request: Request) -> Response:
+        """The whole `SearchResponse`, whatever legs answered."""
+        NoInput(data=single_values(request.query_params)).given()
+        given = SearchInput(data=_body(request)).given() | self.forced
+        query = given.pop("query")
+        found = build_request(query, **given, allowed_library_uids=allowed_library_uids(request.user))
+        return Response(response_as_dict(SearchService().search(found)))
+
+
+class VectorSearchView(SearchView):
+    """By meaning only."""
+
+    forced: ClassVar[dict[str, Any]] = {"search_types": ["vector"], "strategy": "semantic"}
+
+
+class FulltextSearchView(SearchView):
+    """By words only."""
+
+    forced: ClassVar[dict[str, Any]] = {"search_types": ["fulltext"], "strategy": "lexical"}
+
+
+class LibraryListView(LibraryView):
+    """The libraries that the caller may search, for filters."""
+
+    def get(self, request: Request) -> Response:
+        """By name, with their collections."""
+        NoInput(data=single_values(request.query_params)).given()
+        found = browse.libraries(Scope(allowed_library_uids(request.user)))
+        return Response({"results": as_plain(found)})
+
+
+class ConceptListView(LibraryView):
+    """Concepts by name, with what is about each of them."""
+
+    def get(self, request: Request) -> Response:
+        """One page of them."""
+        given = ConceptListInput(data=single_values(request.query_params)).given()
+        scope = _scope(request, given)
+        found = browse.concepts(scope, given["q"], given["offset"], given["limit"])
+        return Response(
+            {
+                "count": found.total,
+                "offset": given["offset"],
+                "limit": given["limit"],
+                "results": as_plain(found.entries),
+            }
+        )
+
+
+class ConceptGraphView(LibraryView):
+    """The neighbourhood of one concept."""
+
+    def get(self, request: Request, uid: str) -> Response:
+        """Nodes and edges; 404 for a concept that the caller's libraries do not mention."""
+        given = ConceptGraphInput(data=single_values(request.query_params)).given()
+        found = concept_graph(_scope(request, given), uid, given["depth"], given["limit"])
+        if found is None:
+            raise Http404
+        return Response({"uid": uid, "depth": given["depth"], **as_plain(found)})
+
+
+def _body(request: Request) -> Any:
+    data = request.data
+    return single_values(data, ("search_types",)) if isinstance(data, QueryDict) else data
+
+
+def _scope(request: Request, given: dict[str, Any]) -> Scope:
+    allowed = allowed_library_uids(request.user)
+    return scope_of(allowed, given.get("library_uid"), given.get("library_type"))

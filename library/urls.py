@@ -1,0 +1,15 @@
+"""Routes of the pages, to be included under /library/."""
+
+from django.urls import path
+from django.views.generic import RedirectView
+
+from library import views
+
+app_name = "library"
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="library:search"), name="home"),
+    path("search/", views.search, name="search"),
+    path("concepts/", views.concept_list, name="concept_list"),
+    path("concepts/<str:uid>/", views.concept_detail, name="concept_detail"),
+    path("images/<str:uid>/", views.image, name="image"),
+]
