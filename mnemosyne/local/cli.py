@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +136,7 @@ def _parsed(arguments: Sequence[str] | None, defaults: Options) -> tuple[Options
     return options, given.command
 
 
-def _show(options: Options, content: dict[str, object], lines: list[str]) -> None:
+def _show(options: Options, content: Mapping[str, object], lines: list[str]) -> None:
     print(json.dumps(content, indent=2) if options.json else "\n".join(lines))
 
 
