@@ -58,10 +58,13 @@ def running(record: Path, mark: str) -> tuple[int, int] | None:
 
 
 def is_ours(pid: int, mark: str) -> bool:
-    """Whether ``pid`` is a live process with ``mark`` among its arguments."""
+    """Whether ``pid`` is a live process with ``mark`` among its arguments.
+
+    A child of this very process is known without asking: its command line is empty for a moment after the start.
+    """
     child = _children.get(pid)
-    if child is not None and child.poll() is not None:
-        return False
+    if child is not None:
+        return child.poll() is None
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE and mark in process.cmdline()
