@@ -100,7 +100,9 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = env.str("TIME_ZONE", "UTC")
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = Path(env.str("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+# Static files are served from where the apps keep them; a folder to collect them in is for another web server.
+WHITENOISE_USE_FINDERS = True
+STATIC_ROOT = env.str("STATIC_ROOT", "") or None
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", str(MNEMOSYNE_STATE_DIR / "media")))
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 if env.str("AWS_STORAGE_BUCKET_NAME", ""):
