@@ -34,6 +34,7 @@ class ModelServer:
         found = process.running(self._record, self._mark)
         if found is not None:
             return self._wait(*found, files, progress)
+        self.stop(progress)  # one left behind by a start that was cut short
         for attempt in range(1, PORT_TRIES + 1):
             try:
                 return self._start_once(files, progress)

@@ -78,6 +78,7 @@ class Neo4jServer:
             pid, port = found
             self._wait(pid, port, progress)
             return self._service(pid, port, java)
+        self.stop(progress)  # one left behind by a start that was cut short would hold the data
         java = find_java() if java is None else java
         self._prepare(java, jars, progress)
         for attempt in range(1, PORT_TRIES + 1):

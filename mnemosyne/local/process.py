@@ -72,6 +72,15 @@ def is_ours(pid: int, mark: str) -> bool:
         return False
 
 
+def marked(mark: str) -> list[int]:
+    """The live processes with ``mark`` among their arguments, whatever became of their record."""
+    found = set()
+    for process in psutil.process_iter(["pid", "cmdline", "status"]):
+        if mark in (process.info["cmdline"] or ()) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.add(process.info["pid"])
+    return sorted(found)
+
+
 def listens(pid: int, port: int) -> bool:
     """Whether ``pid`` itself accepts connections on ``port``: another server may have taken it first."""
     try:
@@ -82,15 +91,15 @@ def listens(pid: int, port: int) -> bool:
 
 
 def stop(record: Path, mark: str, name: str, grace: float, progress: Progress) -> bool:
-    """End the recorded process and wait until it is gone; False when none was running.
+    """End the process with ``mark``, recorded or left behind, and wait until it is gone; False when there was none.
 
     Asks first, and kills it after ``grace`` seconds.
     """
-    found = running(record, mark)
-    if found is not None:
-        _end(found[0], mark, name, grace, progress)
+    pids = marked(mark)
+    for pid in pids:
+        _end(pid, mark, name, grace, progress)
     record.unlink(missing_ok=True)
-    return found is not None
+    return bool(pids)
 
 
 def _end(pid: int, mark: str, name: str, grace: float, progress: Progress) -> None:
