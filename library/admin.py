@@ -12,6 +12,7 @@ from library.models import AIModel, LLMUsage, ModelAPI
 class ModelAPIForm(forms.ModelForm):
     """Takes a key but never shows the stored one; an empty field keeps it."""
 
+    base_url = forms.URLField(assume_scheme="http", help_text="Up to and without /v1")
     api_key = forms.CharField(
         widget=forms.PasswordInput(render_value=False),
         required=False,

@@ -122,7 +122,7 @@ def search_config() -> SearchConfig:
         graph_max_depth=_positive("SEARCH_GRAPH_MAX_DEPTH", 2, low=0),
         rrf_k=_positive("SEARCH_RRF_K", 60),
         limit=_positive("SEARCH_DEFAULT_LIMIT", 20),
-        leg_timeout=_seconds("SEARCH_LEG_TIMEOUT", 2.0),
+        leg_timeout=_seconds("SEARCH_LEG_TIMEOUT", 5.0),
         fusion=_choice("SEARCH_FUSION", "rrf", ("rrf", "weighted_rrf", "linear")),
         weights=weights,
         max_query_terms=_positive("SEARCH_MAX_QUERY_TERMS", 64),

@@ -1,12 +1,13 @@
 """The test stack: a real Neo4j and the real model server, started once a run, with data and ports of their own."""
 
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django.fixtures import Settings
 
 from library.conf import index_config
 from library.graph import schema, session
@@ -18,38 +19,46 @@ WIPE_QUERY = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 5000 ROW
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """Neo4j and the model server. MNEMOSYNE_TEST_STATE_DIR names a folder whose services are kept between runs."""
+def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the test stack lives. MNEMOSYNE_TEST_STATE_DIR names a folder whose services are kept between runs."""
     kept = os.environ.get("MNEMOSYNE_TEST_STATE_DIR")
-    state_dir = Path(kept) if kept else tmp_path_factory.mktemp("stack")
-    services = local_stack.start(state_dir, django_settings.MNEMOSYNE_CACHE_DIR)
-    yield services
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("stack")
+    yield folder
+    session.close()
     if not kept:
-        local_stack.stop(state_dir)
+        local_stack.stop(folder)
 
 
 @pytest.fixture(scope="session")
-def neo4j_service(stack: Services) -> Neo4jService:
-    """Where the test Neo4j is."""
-    assert stack.neo4j is not None
-    return stack.neo4j
+def neo4j_service(state_dir: Path) -> Neo4jService:
+    """The test Neo4j, started at first use."""
+    services = local_stack.start(state_dir, django_settings.MNEMOSYNE_CACHE_DIR, models=False)
+    assert services.neo4j is not None
+    return services.neo4j
 
 
 @pytest.fixture(scope="session")
-def model_service(stack: Services) -> ModelService:
-    """Where the test model server is."""
-    assert stack.models is not None
-    return stack.models
+def model_service(state_dir: Path) -> ModelService:
+    """The test model server, started at first use."""
+    services = local_stack.start(state_dir, django_settings.MNEMOSYNE_CACHE_DIR, neo4j=False)
+    assert services.models is not None
+    return services.models
+
+
+@pytest.fixture(scope="session")
+def stack(neo4j_service: Neo4jService, model_service: ModelService) -> Services:
+    """Both."""
+    return Services(neo4j_service, model_service)
 
 
 @pytest.fixture(autouse=True)
-def media(settings: SettingsWrapper, tmp_path: Path) -> None:
+def media(settings: Settings, tmp_path: Path) -> None:
     """Stored files go to the test's own folder."""
     settings.MEDIA_ROOT = tmp_path / "media"
 
 
 @pytest.fixture
-def neo4j(neo4j_service: Neo4jService, settings: SettingsWrapper) -> None:
+def neo4j(neo4j_service: Neo4jService, settings: Settings) -> None:
     """The settings point to the test Neo4j; its content is whatever an earlier test left."""
     settings.NEO4J_URL = neo4j_service.url
     settings.NEO4J_USER = neo4j_service.user
@@ -93,3 +102,11 @@ def system_models(db: None, model_service: ModelService) -> None:
         tokenizer_path=model_service.tokenizer_path,
     )
     AIModel.objects.create(api=api, name=model_service.reranker_model, role="reranker", is_system=True)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port of this machine that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -35,7 +35,8 @@ WITH collect({{concept: node, score: score, path: [node.name]}}) AS hop0
 _HOP_PART: Final = """
 CALL (hop{previous}) {{
     UNWIND hop{previous} AS from
-    WITH from, from.concept AS concept, COUNT {{ (from.concept)-[:RELATED_TO]-() }} AS degree
+    WITH from, from.concept AS concept
+    WITH from, concept, COUNT {{ (concept)-[:RELATED_TO]-() }} AS degree
     WHERE degree > 0 AND degree <= $hub
     CALL (concept) {{
         MATCH (concept)-[r:RELATED_TO]-(next:Concept) WHERE r.weight > 0 {concept_filter}

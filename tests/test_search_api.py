@@ -1,0 +1,402 @@
+"""The REST API over the real Neo4j; without a model service, so that what is found is found by words and concepts."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.authtoken.models import Token
+
+from library.services.search import SearchService
+from library.services.types import LegReport, SearchCandidate, SearchRequest, SearchResponse
+from tests.builder import Place, chunk_uid, hex_uid, settle
+from tests.shared import case_file
+
+SEARCH = "/api/v1/library/search/"
+CONCEPTS = "/api/v1/library/concepts/"
+
+RESPONSE_FIELDS = {
+    *("query", "candidates", "images", "total_candidates", "search_time_ms", "reranker_used", "reranker_model"),
+    *("search_types_used", "search_strategy", "strategy_confidence", "strategy_reason", "legs", "metrics"),
+    *("degraded", "warnings", "cached"),
+}
+CANDIDATE_FIELDS = {
+    *("chunk_uid", "item_uid", "item_title", "library_type", "text_preview", "chunk_s3_key", "chunk_index"),
+    *("score", "source", "metadata", "rank", "score_breakdown"),
+}
+METRIC_FIELDS = {
+    *("total_time_ms", "embedding_time_ms", "semantic_time_ms", "lexical_time_ms", "graph_time_ms"),
+    *("image_time_ms", "fusion_time_ms", "rerank_time_ms", "semantic_results_count", "lexical_results_count"),
+    *("graph_results_count", "image_results_count", "final_results_count"),
+}
+
+
+def _refuse(constant: str) -> Any:
+    raise AssertionError(f"{constant} in the output")
+
+
+def strict(content: bytes) -> Any:
+    """JSON as a strict reader takes it: NaN and Infinity are errors."""
+    return json.loads(content, parse_constant=_refuse)
+
+
+@pytest.fixture
+def api(db: None) -> Client:
+    """A caller with a token."""
+    token = Token.objects.create(user=User.objects.create_user("reader"))
+    return Client(headers={"Authorization": f"Token {token.key}"})
+
+
+@pytest.fixture
+def manual(graph: None) -> Place:
+    """Case 1's document and another."""
+    place = Place("manuals")
+    place.item("Lathe manual", ["The lathe feed rate is set under /opt/feed and written in C++."])
+    place.item("Turbine notes", ["A turbine blade is balanced before it runs."])
+    settle()
+    return place
+
+
+def post(client: Client, body: Any, path: str = SEARCH) -> Any:
+    """POST a body as JSON."""
+    return client.post(path, body, content_type="application/json")
+
+
+class Canned:
+    """Answers every search by one response and keeps the requests."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+        self.requests: list[SearchRequest] = []
+        values: dict[str, Any] = {
+            "query": "q",
+            "candidates": [],
+            "images": [],
+            "total_candidates": 0,
+            "search_time_ms": 1.5,
+            "reranker_used": False,
+            "reranker_model": None,
+            "search_types_used": ["vector"],
+            "search_strategy": "hybrid",
+            "strategy_confidence": 0.5,
+            "strategy_reason": "because",
+            "legs": {"vector": LegReport("ok", "", 1.0, 1)},
+            "metrics": {},
+            "degraded": False,
+            "warnings": [],
+        }
+        self.response = SearchResponse(**{**values, **changes})
+        monkeypatch.setattr(SearchService, "search", self._search)
+
+    def _search(self, request: SearchRequest) -> SearchResponse:
+        self.requests.append(request)
+        return self.response
+
+
+# --- who may ask --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("post", SEARCH),
+        ("post", SEARCH + "vector/"),
+        ("post", SEARCH + "fulltext/"),
+        ("get", CONCEPTS),
+        ("get", CONCEPTS + "abc/graph/"),
+        ("get", "/api/v1/library/libraries/"),
+    ],
+)
+def test_anonymous_callers_are_refused_and_told_how_to_sign_in(
+    db: None, client: Client, method: str, path: str
+) -> None:
+    answer = getattr(client, method)(path)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Token"
+    assert answer.json()["error"]["code"] == "not_authenticated"
+
+
+def test_a_wrong_token_is_refused(db: None, client: Client) -> None:
+    answer = client.post(SEARCH, headers={"Authorization": "Token wrong"})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "authentication_failed"
+
+
+def test_a_session_is_taken_but_only_with_a_csrf_token(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+    Canned(monkeypatch)
+    user = User.objects.create_user("reader")
+    trusting, checking = Client(), Client(enforce_csrf_checks=True)
+    trusting.force_login(user)
+    checking.force_login(user)
+    assert post(trusting, {"query": "q"}).status_code == 200
+    refused = post(checking, {"query": "q"})
+    assert refused.status_code == 403
+    assert refused.json()["error"]["code"] == "permission_denied"
+
+
+# --- the answer ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.neo4j
+def test_a_search_answers_with_every_field_of_the_contract(api: Client, manual: Place) -> None:
+    answer = post(api, {"query": "lathe feed rate", "rerank": False})
+    assert answer.status_code == 200
+    body = strict(answer.content)
+    assert set(body) == RESPONSE_FIELDS
+    assert set(body["legs"]) == {"vector", "fulltext", "graph", "image", "rerank"}
+    assert all(set(leg) == {"status", "reason", "time_ms", "count"} for leg in body["legs"].values())
+    assert set(body["metrics"]) == METRIC_FIELDS
+    (hit,) = body["candidates"]
+    assert set(hit) == CANDIDATE_FIELDS
+    assert (hit["item_title"], hit["rank"], hit["source"]) == ("Lathe manual", 1, "fulltext")
+    assert hit["chunk_uid"] == chunk_uid(hit["item_uid"])
+    parts = hit["score_breakdown"]["rrf_components"]
+    assert parts == {"fulltext": pytest.approx(1 / 61)}
+    assert hit["score"] == pytest.approx(sum(parts.values()), abs=1e-9)
+
+
+@pytest.mark.neo4j
+def test_without_a_model_the_answer_is_degraded_and_says_why(api: Client, manual: Place) -> None:
+    body = post(api, {"query": "turbine"}).json()
+    assert [hit["item_title"] for hit in body["candidates"]] == ["Turbine notes"]
+    assert body["degraded"] is True
+    assert body["legs"]["vector"]["status"] == "skipped"
+    assert "setup_models" in body["legs"]["vector"]["reason"]
+
+
+@pytest.mark.neo4j
+def test_a_search_by_vectors_only_without_a_model_is_unavailable_and_names_the_command(
+    api: Client, manual: Place
+) -> None:
+    answer = post(api, {"query": "turbine"}, SEARCH + "vector/")
+    assert answer.status_code == 503
+    error = answer.json()["error"]
+    assert error["code"] == "embedding_unavailable"
+    assert "manage.py setup_models" in error["message"]
+    assert error["fields"] == {}
+
+
+@pytest.mark.neo4j
+def test_the_fulltext_route_runs_the_fulltext_leg_only(api: Client, manual: Place) -> None:
+    body = post(api, {"query": "turbine", "rerank": False}, SEARCH + "fulltext/").json()
+    assert body["search_types_used"] == ["fulltext"]
+    assert body["search_strategy"] == "lexical"
+    assert [hit["item_title"] for hit in body["candidates"]] == ["Turbine notes"]
+
+
+@pytest.mark.parametrize(
+    ("route", "leg", "strategy"), [("vector", "vector", "semantic"), ("fulltext", "fulltext", "lexical")]
+)
+def test_a_route_of_one_leg_overrules_the_body(
+    api: Client, monkeypatch: pytest.MonkeyPatch, route: str, leg: str, strategy: str
+) -> None:
+    canned = Canned(monkeypatch)
+    body = {"query": "q", "strategy": "hybrid", "search_types": ["graph"], "limit": 3}
+    assert post(api, body, f"{SEARCH}{route}/").status_code == 200
+    (request,) = canned.requests
+    assert (request.search_types, request.strategy, request.limit) == ([leg], strategy, 3)
+
+
+def test_everything_the_body_gives_reaches_the_service(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    canned = Canned(monkeypatch)
+    body = {
+        **{"query": "  q ", "library_uid": "a", "library_type": "film", "collection_uid": "b"},
+        **{"search_types": ["graph"], "limit": 7, "offset": 3, "vector_top_k": 8, "fulltext_top_k": 9},
+        **{"graph_max_depth": 0, "rerank": False, "include_images": False, "strategy": "hybrid"},
+        **{"fusion": "linear", "group_by": "item", "expand": 2},
+    }
+    assert post(api, body).status_code == 200
+    assert canned.requests == [SearchRequest(**body)]  # type: ignore[arg-type]
+
+
+def test_what_the_body_leaves_out_comes_from_the_settings(
+    api: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    canned = Canned(monkeypatch)
+    settings.SEARCH_DEFAULT_LIMIT = 11
+    settings.SEARCH_GRAPH_MAX_DEPTH = 0
+    post(api, {"query": "q", "limit": None})
+    assert (canned.requests[0].limit, canned.requests[0].graph_max_depth) == (11, 0)
+    assert canned.requests[0].rerank is True
+
+
+def test_a_form_is_taken_as_json_is(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    canned = Canned(monkeypatch)
+    api.post(SEARCH, {"query": "q", "search_types": ["vector", "graph"], "limit": "4"})
+    assert canned.requests == [SearchRequest("q", search_types=["vector", "graph"], limit=4)]
+
+
+def test_numbers_that_json_cannot_carry_become_null_and_the_whole_text_stays_inside(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hit = SearchCandidate(
+        "c1", score=float("nan"), text="secret", metadata={"highlights": [(0, 2)]}, score_breakdown={"a": float("inf")}
+    )
+    Canned(monkeypatch, candidates=[hit])
+    (shown,) = strict(post(api, {"query": "q"}).content)["candidates"]
+    assert (shown["score"], shown["score_breakdown"]) == (None, {"a": None})
+    assert shown["metadata"] == {"highlights": [[0, 2]]}
+    assert "text" not in shown
+
+
+@pytest.mark.neo4j
+def test_text_comes_back_raw(api: Client, graph: None) -> None:
+    place = Place("hostile")
+    text = "Turbine </mark><script>alert(2)</script> blade & \"rotor\" 'seal' {{ 7|add:7 }} notes."
+    place.item("<img src=x onerror=alert(1)>", [text])
+    settle()
+    (hit,) = post(api, {"query": "turbine"}).json()["candidates"]
+    assert hit["item_title"] == "<img src=x onerror=alert(1)>"
+    assert hit["text_preview"] == text
+
+
+# --- what makes no sense ------------------------------------------------------------------------------------
+
+BAD = [
+    ({"query": "q", "limit": 0}, "limit"),
+    ({"query": "q", "limit": -1}, "limit"),
+    ({"query": "q", "limit": "abc"}, "limit"),
+    ({"query": "q", "limit": 1e9}, "limit"),
+    ({"query": "q", "limit": ""}, "limit"),
+    ({"query": "q", "limit": 1.5}, "limit"),
+    ({"query": "q", "limit": True}, "limit"),
+    ({"query": "q", "limit": [1, 2]}, "limit"),
+    ({"query": "q", "limit": "9" * 5000}, "limit"),
+    ({"query": "q", "offset": -1}, "offset"),
+    ({"query": "q", "offset": 10**30}, "offset"),
+    ({"query": "q", "page": 0}, "page"),
+    ({"query": "q", "page": 999999}, "page"),
+    ({"query": "q", "qurey": "x"}, "qurey"),
+    ({"query": ""}, "query"),
+    ({"query": "   "}, "query"),
+    ({"query": None}, "query"),
+    ({"query": ["q"]}, "query"),
+    ({"query": "a\x00b"}, "query"),
+    ({"query": "q" * 4001}, "query"),
+    ({}, "query"),
+    ({"query": "q", "library_type": "cookery"}, "library_type"),
+    ({"query": "q", "strategy": "magic"}, "strategy"),
+    ({"query": "q", "fusion": "cold"}, "fusion"),
+    ({"query": "q", "search_types": []}, "search_types"),
+    ({"query": "q", "search_types": "vector"}, "search_types"),
+    ({"query": "q", "search_types": ["telepathy"]}, "search_types"),
+    ({"query": "q", "graph_max_depth": 99}, "graph_max_depth"),
+    ({"query": "q", "rerank": "perhaps"}, "rerank"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), BAD)
+def test_a_bad_value_is_400_and_names_its_field(api: Client, body: dict[str, Any], field: str) -> None:
+    answer = post(api, body)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["code"] == "invalid"
+    assert list(error["fields"]) == [field]
+    assert field in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        ("{", "parse_error"),
+        ('{"query": NaN}', "parse_error"),
+        ("[" * 100_000, "parse_error"),
+        ('{"query": "q", "limit": ' + "9" * 5000 + "}", "parse_error"),
+        ('"query"', "invalid"),
+        ("[]", "invalid"),
+        ('{"query": "a", "query": "b"}', "invalid"),
+        ('{"query": "\\ud800"}', "invalid"),
+        ('{"query": "q", "limit": 1e999}', "invalid"),
+    ],
+)
+def test_a_bad_body_is_400_in_the_same_shape(api: Client, raw: str, code: str) -> None:
+    answer = post(api, raw)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == code
+
+
+def test_bytes_that_are_no_utf8_are_400(api: Client) -> None:
+    answer = api.post(SEARCH, b'{"query": "\xff"}', content_type="application/json")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "parse_error")
+
+
+@pytest.mark.parametrize("path", [CONCEPTS + "?limit=1&limit=2", CONCEPTS + "?q=a&q=b", SEARCH + "?limit=5"])
+def test_repeated_and_misplaced_parameters_are_400(api: Client, path: str) -> None:
+    answer = post(api, {"query": "q"}, path) if path.startswith(SEARCH) else api.get(path)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "invalid"
+    (field,) = answer.json()["error"]["fields"]
+    assert field in path
+
+
+def test_a_repeated_field_of_a_form_is_400(api: Client) -> None:
+    answer = api.post(SEARCH, {"query": "q", "limit": ["1", "2"]})
+    assert (answer.status_code, answer.json()["error"]["fields"]) == (400, {"limit": ["given more than once"]})
+
+
+def test_a_huge_body_is_refused_by_its_length(api: Client) -> None:
+    answer = post(api, {"query": "q" * 2_000_000})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    ("method", "content_type", "status", "code"),
+    [("get", None, 405, "method_not_allowed"), ("post", "text/plain", 415, "unsupported_media_type")],
+)
+def test_other_refusals_have_the_same_shape(
+    api: Client, method: str, content_type: str | None, status: int, code: str
+) -> None:
+    answer = api.get(SEARCH) if method == "get" else api.post(SEARCH, b"q", content_type=content_type)
+    assert answer.status_code == status
+    assert set(answer.json()) == {"error"}
+    assert (answer.json()["error"]["code"], answer.json()["error"]["fields"]) == (code, {})
+
+
+def test_with_neo4j_away_the_answer_is_503_and_repeats_no_driver_text(
+    api: Client, settings: Any, unused_port: int
+) -> None:
+    settings.NEO4J_URL = f"bolt://127.0.0.1:{unused_port}"
+    search = post(api, {"query": "turbine", "include_images": False})
+    assert (search.status_code, search.json()["error"]["code"]) == (503, "search_unavailable")
+    concepts = api.get(CONCEPTS)
+    assert (concepts.status_code, concepts.json()["error"]["code"]) == (503, "graph_unavailable")
+    for answer in (search, concepts):
+        assert str(unused_port).encode() not in answer.content
+
+
+# --- case 1: text that the index's parser would choke on ------------------------------------------------------
+
+
+@pytest.mark.neo4j
+@pytest.mark.parametrize("strategy", ["lexical", "hybrid"])
+def test_no_query_text_is_an_error_of_the_index(api: Client, manual: Place, strategy: str) -> None:
+    for query in json.loads(case_file("01_lucene_error_queries.json").read_text()):
+        answer = post(api, {"query": query, "strategy": strategy, "rerank": False})
+        if not query.strip():
+            assert (answer.status_code, list(answer.json()["error"]["fields"])) == (400, ["query"])
+            continue
+        assert answer.status_code == 200, (query, answer.content)
+        titles = [hit["item_title"] for hit in answer.json()["candidates"]]
+        assert "Neo4j" not in answer.content.decode() and "ucene" not in answer.content.decode()
+        if "lathe" in query:
+            assert titles == ["Lathe manual"], query
+
+
+@pytest.mark.neo4j
+def test_libraries_are_listed_by_name_with_their_collections(api: Client, manual: Place) -> None:
+    Place("fables", "fiction", "old")
+    found = api.get("/api/v1/library/libraries/").json()["results"]
+    assert found == [
+        {
+            "uid": hex_uid("fables"),
+            "name": "fables",
+            "library_type": "fiction",
+            "collections": [{"uid": hex_uid("fables/old"), "name": "old"}],
+        },
+        {
+            "uid": manual.library_uid,
+            "name": "manuals",
+            "library_type": "technical",
+            "collections": [{"uid": manual.collection_uid, "name": "general"}],
+        },
+    ]
