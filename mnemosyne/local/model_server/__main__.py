@@ -6,6 +6,7 @@ from pathlib import Path
 
 import uvicorn
 
+from mnemosyne.local.model_server.api import ModelApi
 from mnemosyne.local.model_server.app import create_app
 from mnemosyne.local.model_server.encoder import Encoder
 from mnemosyne.local.model_server.rerank import LateInteraction
@@ -27,7 +28,7 @@ def main() -> None:
     given = parser.parse_args()
     encoder = Encoder(given.onnx, given.tokenizer)
     workers = Workers(threads=os.cpu_count() or 1, capacity=WAITING_TEXTS)
-    app = create_app(encoder, workers, LateInteraction(encoder, workers, given.cache_bytes))
+    app = create_app(ModelApi(encoder, workers, LateInteraction(encoder, workers, given.cache_bytes)))
     uvicorn.run(app, host=given.host, port=given.port, log_level="warning", access_log=False)
 
 

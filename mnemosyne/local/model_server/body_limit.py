@@ -1,8 +1,7 @@
 """Refuse bodies that are too large, before they are in memory."""
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from mnemosyne.local.model_server.errors import ApiError
 
 
 class BodyLimit:
@@ -24,7 +23,8 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > self._limit:
-                raise ApiError(413, f"The body has more than the {self._limit} bytes allowed.")
+                # An HTTPException: anything else that is raised here, FastAPI reports as broken JSON.
+                raise HTTPException(413, f"The body has more than the {self._limit} bytes allowed")
             return message
 
         await self._app(scope, counted, send)
