@@ -64,6 +64,7 @@ $(RUN):
 # Installed again only when pyproject.toml changes. The development set includes the local one.
 $(VENV)/.installed-local $(VENV)/.installed-dev: $(VENV)/.installed-%: pyproject.toml | $(RUN)
 	@echo "Installing the packages of pyproject.toml [$*] into $(VENV): one to three minutes the first time"
+	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip
 	@$(RUN) -m pip install --disable-pip-version-check --editable ".[$(if $(filter dev,$*),local$(comma)dev,$*)]" \
 	  || { echo "Installing failed (see above). A network and about 1 GB of disk are needed; then run make again."; exit 1; }
 	@touch $@ $(if $(filter dev,$*),$(VENV)/.installed-local)
