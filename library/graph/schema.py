@@ -147,6 +147,21 @@ def setup(dimensions: int, config: IndexConfig, rebuild: bool = False) -> Iterat
         yield SchemaStep(name, "vector index" if name in VECTOR else "full-text index", outcome)
 
 
+def ensure(dimensions: int, config: IndexConfig) -> None:
+    """Make what is missing and wait until it is online; costs one query where everything is there and fits.
+
+    Raises `SchemaMismatch` as `setup` does, `GraphError`, `GraphTimeout`.
+    """
+    found = existing_indexes()
+    differs = any(name in found and _mismatch(name, found[name], dimensions, config) for name in (*VECTOR, *FULLTEXT))
+    missing = {*VECTOR, *FULLTEXT, *UNIQUE, *RANGE} - {name for name, row in found.items() if row["state"] == "ONLINE"}
+    if differs or missing:
+        for _ in setup(dimensions, config):
+            pass
+        for _ in wait_online():
+            pass
+
+
 def _constraints(before: dict[str, dict[str, Any]]) -> Iterator[SchemaStep]:
     for name, (label, prop) in UNIQUE.items():
         session.run_schema(f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{prop} IS UNIQUE")

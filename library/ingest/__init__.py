@@ -1,0 +1,1 @@
+"""From files to items in the graph. Nothing here is imported by the search path."""

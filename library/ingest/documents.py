@@ -1,0 +1,47 @@
+"""What extraction makes of a file. Pure."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+MAX_TITLE_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of text that chunks do not cross. `number` counts from 1 where the format has pages."""
+
+    text: str
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture's file content, as it came, and what is known about it."""
+
+    data: bytes = field(repr=False)
+    name: str
+    description: str = ""
+    ocr_text: str = ""
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedDocument:
+    """A document as text.
+
+    `markdown` tells whether headings and code fences mean anything in it, `titled` whether the title is its own:
+    one made from the beginning of the text is shown, but it names no concept.
+    """
+
+    title: str
+    item_type: str
+    pages: tuple[Page, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    warnings: tuple[str, ...] = ()
+    markdown: bool = True
+    titled: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is neither text nor a picture."""
+        return not self.pictures and not any(page.text.strip() for page in self.pages)

@@ -1,0 +1,55 @@
+"""Vectors for many items at once, and which single items the model refuses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from library.exceptions import ModelError, ModelUnavailable
+from library.ingest.prepare import Prepared, Vector
+
+
+class Embedder(Protocol):
+    """What ingest needs of an embedding client. `max_batch` texts go out in one call."""
+
+    name: str
+    dimensions: int
+    max_tokens: int
+    tokenizer_path: str
+    max_batch: int
+
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector a text, in order; raises `ModelError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors by text, and the reason for each item (by uid) that has none. `down` when the service is."""
+
+    vectors: dict[str, Vector]
+    failed: dict[str, str]
+    down: bool = False
+
+
+def embed_items(embedder: Embedder, items: Sequence[Prepared]) -> Embedded:
+    """Embed the texts of all items together; when the model refuses, item by item, so that one costs itself only."""
+    try:
+        return Embedded(_embed(embedder, [text for item in items for text in item.texts]), {})
+    except ModelUnavailable as error:
+        return Embedded({}, dict.fromkeys((item.uid for item in items), str(error)), down=True)
+    except ModelError as error:
+        if len(items) == 1:
+            return Embedded({}, {items[0].uid: str(error)})
+    vectors: dict[str, Vector] = {}
+    failed: dict[str, str] = {}
+    for item in items:
+        alone = embed_items(embedder, [item])
+        vectors |= alone.vectors
+        failed |= alone.failed
+    return Embedded(vectors, failed)
+
+
+def _embed(embedder: Embedder, texts: Sequence[str]) -> dict[str, Vector]:
+    """Texts of like length go out together: a batch is as slow as its longest."""
+    ordered = sorted(dict.fromkeys(texts), key=len)
+    return dict(zip(ordered, embedder.embed_passages(ordered), strict=True)) if ordered else {}

@@ -1,0 +1,112 @@
+"""Setting up an ingest from the configuration: the entry point of the command."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from django.core.files.storage import default_storage
+
+from library.conf import index_config, ingest_config
+from library.content_types import CONTENT_TYPES
+from library.exceptions import InvalidRequest
+from library.graph import schema, writer
+from library.graph.records import Place
+from library.ingest.chunk import ChunkSizes
+from library.ingest.concepts import ConceptFinder
+from library.ingest.embedding import Embedder
+from library.ingest.extract import ExtractOptions
+from library.ingest.pipeline import Ingest
+from library.ingest.prepare import Preparation
+from library.ingest.report import IngestReport, Outcome
+from library.ingest.sources import Found, find_sources
+from library.ingest.text import known_encoding
+from library.ingest.tokens import token_counter
+from library.services import usage
+from library.services.embeddings import EmbeddingClient
+
+DEFAULT_COLLECTION: Final = "General"
+MAX_NAME_CHARS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """What to take in and where to put it. Raises `InvalidRequest` naming the field."""
+
+    paths: tuple[Path, ...]
+    library: str
+    library_type: str
+    collection: str = DEFAULT_COLLECTION
+    encoding: str | None = None
+    base: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.library_type not in CONTENT_TYPES:
+            raise InvalidRequest("type", f"must be one of {', '.join(CONTENT_TYPES)}, not {self.library_type!r}")
+        for name, value in (("library", self.library), ("collection", self.collection)):
+            if not value.strip() or len(value) > MAX_NAME_CHARS:
+                raise InvalidRequest(name, f"must be a name of 1 to {MAX_NAME_CHARS} characters")
+        if self.encoding is not None and not known_encoding(self.encoding):
+            raise InvalidRequest("encoding", f"{self.encoding!r} is no encoding that Python knows")
+
+
+def chunk_sizes(library_type: str, model_limit: int) -> ChunkSizes:
+    """The passage sizes of a kind of library under a model's limit."""
+    kind = CONTENT_TYPES[library_type]
+    return ChunkSizes(kind.chunk_tokens, kind.chunk_overlap, model_limit)
+
+
+def ingest(
+    request: IngestRequest,
+    progress: Callable[[int], None] = lambda _: None,
+    total: Callable[[int], None] = lambda _: None,
+    embedder: Embedder | None = None,
+) -> IngestReport:
+    """Take in everything a request names; makes missing indexes first.
+
+    `total` is told the number of sources, `progress` how many more are done. Raises `InvalidRequest`,
+    `NotConfigured`, `SchemaMismatch` and `GraphError` when nothing can be taken in at all.
+    """
+    records: deque[usage.UsageRecord] = deque()
+    client: Embedder = EmbeddingClient.from_system(records.append) if embedder is None else embedder
+    found = find_sources(request.paths, request.base)
+    schema.ensure(client.dimensions, index_config())
+    place = writer.open_place(request.library.strip(), request.library_type, request.collection.strip())
+    total(len(found.sources))
+    run = Ingest(
+        place=place,
+        preparation=_preparation(request, client, found, place),
+        embedder=client,
+        storage=default_storage,
+        batch_items=ingest_config().batch_items,
+        progress=progress,
+        after_batch=lambda: usage.write(_drained(records)),
+    )
+    try:
+        report = run.run(found.sources)
+    finally:
+        usage.write(_drained(records))
+    for path in found.skipped:
+        reason = f"{path.suffix or 'no suffix'} is no format that is taken in"
+        report.outcomes.append(Outcome(path.as_posix(), path.name, "skipped", reason))
+    return report
+
+
+def _preparation(request: IngestRequest, client: Embedder, found: Found, place: Place) -> Preparation:
+    config = ingest_config()
+    titles = [source.record.title for source in found.sources if source.record is not None]
+    return Preparation(
+        options=ExtractOptions(config.max_file_bytes, request.encoding),
+        sizes=chunk_sizes(request.library_type, client.max_tokens),
+        count=token_counter(client.tokenizer_path),
+        finder=ConceptFinder([*titles, *writer.known_titles(place.library_uid)]),
+        max_image_pixels=config.max_image_pixels,
+    )
+
+
+def _drained(records: "deque[usage.UsageRecord]") -> Sequence[usage.UsageRecord]:
+    taken = []
+    while records:
+        taken.append(records.popleft())
+    return taken
