@@ -11,7 +11,12 @@ from pytest_django.fixtures import Settings
 
 from library.conf import index_config
 from library.graph import schema, session
+from library.graph.hydrate import chunk_records
 from library.models import AIModel, ModelAPI
+from library.services.retrievers.base import RetrievalQuery
+from library.services.retrievers.lucene import safe_text
+from library.services.search import RETRIEVERS
+from library.services.types import Scope
 from mnemosyne.local import stack as local_stack
 from mnemosyne.local.state import ModelService, Neo4jService, Services
 
@@ -75,11 +80,23 @@ def empty_neo4j(neo4j: None) -> None:
         session.run_schema(f"DROP INDEX {row['name']} IF EXISTS")
 
 
+_warmed: set[str] = set()
+
+
 @pytest.fixture
-def graph(neo4j: None) -> None:
-    """A Neo4j without nodes, with all indexes online, for vectors of the model server's size."""
+def graph(neo4j: None, settings: Settings) -> None:
+    """A Neo4j without nodes, with all indexes online, for vectors of the model server's size.
+
+    A server that has just started plans its first queries slowly; that is no part of what the tests measure.
+    """
     make_schema(384)
     session.run_schema(WIPE_QUERY)
+    if settings.NEO4J_URL not in _warmed:
+        query = RetrievalQuery(text=safe_text("warm up", 8), vector=[1.0] * 384)
+        for retriever in RETRIEVERS.values():
+            retriever.retrieve(query, Scope(), 60.0)
+        chunk_records(["none"], 60.0)
+        _warmed.add(settings.NEO4J_URL)
 
 
 def make_schema(dimensions: int) -> None:

@@ -18,7 +18,8 @@ MAX_SEEDS: Final = 8
 MAX_NEIGHBOURS: Final = 8
 MAX_FRONTIER: Final = 24
 MAX_CHUNKS_PER_CONCEPT: Final = 20
-# A concept with more neighbours or mentions than this says nothing about a query, and is not followed.
+# A concept with more relations than this relates to everything, and is not followed. One with more mentions gives the
+# first of the scope instead of the weightiest: sorting them all would make the cost grow with the graph.
 HUB_DEGREE: Final = 5_000
 # What is left of a concept's score one step further away.
 DECAY: Final = 0.5
@@ -60,6 +61,10 @@ CALL (concept) {{
     MATCH (concept)<-[m:MENTIONS]-(c:Chunk) WHERE m.weight > 0 {chunk_filter}
     RETURN c, m.weight / (1 + log(degree)) AS weight, 'MENTIONS' AS via
     ORDER BY weight DESC, c.uid LIMIT $per_concept
+  UNION ALL
+    WITH concept, COUNT {{ (concept)<-[:MENTIONS]-() }} AS degree WHERE degree > $hub
+    MATCH (concept)<-[m:MENTIONS]-(c:Chunk) WHERE m.weight > 0 {chunk_filter}
+    RETURN c, m.weight / (1 + log(degree)) AS weight, 'MENTIONS' AS via LIMIT $per_concept
   UNION ALL
     WITH concept, COUNT {{ (concept)<-[:REFERENCES]-() }} AS degree WHERE degree <= $hub
     MATCH (concept)<-[m:REFERENCES]-(:Item)-[:HAS_CHUNK]->(c:Chunk {{chunk_index: 0}})
