@@ -82,12 +82,11 @@ def segments(text: str, words: frozenset[str]) -> tuple[Segment, ...]:
 
 
 def _folded(word: str) -> str:
-    """Without case, marks and an English plural: the word as the index roughly has it."""
+    """Without case, marks and an English plural (Harman's S-stemmer, 1991): the word as the index roughly has it."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)).casefold()
-    for ending in ("'s", "ies", "es", "s"):
-        if bare.endswith(ending) and len(bare) - len(ending) >= 3:
-            return bare.removesuffix(ending) + ("y" if ending == "ies" else "")
-    return bare
+    if len(bare) <= 3 or not bare.endswith("s") or bare.endswith(("us", "ss")):
+        return bare
+    return bare[:-3] + "y" if bare.endswith("ies") and not bare.endswith(("eies", "aies")) else bare[:-1]
 
 
 def place(metadata: Mapping[str, Any]) -> str:
