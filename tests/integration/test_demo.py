@@ -5,17 +5,18 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from library.ingest.sample import sample_libraries
 from mnemosyne.local.state import Services, write_services
 
 ROOT = Path(__file__).resolve().parents[2]
+# The passage "Generator functions" is a part of the type hierarchy; the near miss is a story about a power generator.
 QUESTIONS = {
-    "how do generators give control back to the caller": "The yield statement",
+    "how do generators give control back to the caller": "The standard type hierarchy",
     "who kept the lamp burning when the power failed": "The Keeper of Skerrow Point",
     "why does salt make stoneware look like orange peel": "What the salt kiln leaves",
 }
@@ -32,13 +33,18 @@ def fresh_state(empty_neo4j: None, stack: Services, tmp_path: Path) -> Path:
 
 def manage(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run manage.py with that state; nothing of a developer's .env counts."""
-    cleared = {
+    settings = {
         "NEO4J_URL": "",
         "EMBEDDING_URL": "",
         "RERANKER_URL": "",
         "DATABASE_URL": f"sqlite:///{state}/db.sqlite3",
+        "MNEMOSYNE_STATE_DIR": str(state),
+        "MEDIA_ROOT": str(state / "media"),
+        # What is asked is the order, not the speed of a machine that may be busy.
+        "SEARCH_LEG_TIMEOUT": "60",
+        "RERANKER_TIMEOUT": "120",
     }
-    environment = {**os.environ, **cleared, "MNEMOSYNE_STATE_DIR": str(state), "MEDIA_ROOT": str(state / "media")}
+    environment = {**os.environ, **settings}
     command = [sys.executable, "manage.py", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -69,14 +75,13 @@ def test_a_fresh_demo_answers_and_a_second_one_changes_nothing(fresh_state: Path
     assert missed == {}
     assert all(answer["reranker_used"] and not answer["degraded"] for answer in answered.values())
 
-    started = time.monotonic()
     second = manage(fresh_state, "demo")
-    assert time.monotonic() - started < 20
+    assert second.stderr.count("0 passages and 0 pictures written") == len(sample_libraries())
     assert f"Searching for: {first}" in second.stderr
-    assert "The yield statement" in second.stdout
-    assert json.loads(manage(fresh_state, "search", "--json", "--", first).stdout)["candidates"] == [
-        # The same passages with the same uids: nothing was taken in twice.
-        *answered[first]["candidates"]
+    assert QUESTIONS[first] in second.stdout
+    again = json.loads(manage(fresh_state, "search", "--json", "--", first).stdout)
+    assert [hit["chunk_uid"] for hit in again["candidates"]] == [
+        hit["chunk_uid"] for hit in answered[first]["candidates"]
     ]
 
     sign_in = password_and_token(second.stdout)
