@@ -13,6 +13,7 @@ from library.conf import index_config
 from library.graph import schema, session
 from library.graph.hydrate import chunk_records
 from library.models import AIModel, ModelAPI
+from library.services.breaker import BREAKER
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.lucene import safe_text
 from library.services.search import RETRIEVERS
@@ -60,6 +61,12 @@ def stack(neo4j_service: Neo4jService, model_service: ModelService) -> Services:
 def media(settings: Settings, tmp_path: Path) -> None:
     """Stored files go to the test's own folder."""
     settings.MEDIA_ROOT = tmp_path / "media"
+
+
+@pytest.fixture(autouse=True)
+def closed_circuits() -> None:
+    """No test suffers from a service that another one let hang."""
+    BREAKER.reset()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import requests
 import responses
 
-from library.exceptions import ModelError, ModelRefused, ModelTimeout, ModelUnavailable
+from library.exceptions import ModelError, ModelRefused, ModelTimeout, ModelUnavailable, NotConfigured
 from library.models import AIModel, ModelAPI
 from library.services.reranker import RerankerClient
 from library.services.types import SearchCandidate
@@ -56,7 +56,7 @@ def test_what_is_sent_is_title_and_whole_text_under_the_instruction(client: Rera
         "query": {"text": "how to"},
         "documents": [{"text": f"Title {n}\nt{n}"} for n in range(4)],
         "instruction": "Find manuals.",
-        "top_n": 3,
+        "top_n": 4,
     }
 
 
@@ -159,3 +159,94 @@ def test_scored_candidates_carry_their_score(client: RerankerClient) -> None:
     found = client.rerank("q", candidates(4))
     assert [candidate.score_breakdown.get("rerank_score") for candidate in found] == [0.9, 0.4, None, None]
     assert found[2].score == pytest.approx(1 / 60)
+
+
+def client_of(api_type: str, usage: list[UsageRecord], **given: Any) -> RerankerClient:
+    api = ModelAPI(name="fake", api_type=api_type, base_url="http://synesis.test")
+    return RerankerClient(AIModel(pk=1, api=api, name="m", role="reranker", **given), usage.append)
+
+
+@responses.activate
+def test_cohere_s_shape(usage: list[UsageRecord]) -> None:
+    billed = {"results": [{"index": 1, "relevance_score": 0.98}], "meta": {"tokens": {"input_tokens": 11}}}
+    responses.post(URL, json=billed)
+    found = client_of("cohere", usage).rerank("q", candidates(2), instruction="Find manuals.")
+    assert order(found) == ["d1", "d0"]
+    assert json.loads(responses.calls[0].request.body or "") == {
+        "model": "m",
+        "query": "q",
+        "documents": ["Title 0\nt0", "Title 1\nt1"],
+        "top_n": 2,
+        "return_documents": False,
+    }
+    assert usage[0].tokens == 11
+
+
+@responses.activate
+def test_tei_s_shape(usage: list[UsageRecord]) -> None:
+    responses.post("http://synesis.test/rerank", json=[{"index": 1, "score": 0.7}, {"index": 0, "score": 0.2}])
+    assert order(client_of("tei", usage).rerank("q", candidates(2))) == ["d1", "d0"]
+    assert json.loads(responses.calls[0].request.body or "") == {
+        "query": "q",
+        "texts": ["Title 0\nt0", "Title 1\nt1"],
+        "raw_scores": False,
+        "truncate": True,
+    }
+
+
+def test_a_protocol_that_does_not_exist_names_those_that_do(usage: list[UsageRecord]) -> None:
+    with pytest.raises(NotConfigured, match="synesis, cohere, tei"):
+        client_of("grpc", usage)
+
+
+@responses.activate
+def test_a_picture_is_sent_where_the_model_takes_one(usage: list[UsageRecord]) -> None:
+    responses.post(URL, json={"results": [{"index": 0, "relevance_score": 0.5}]})
+    client_of("synesis", usage, supports_images=True).rerank("q", candidates(1), query_image=b"png")
+    assert json.loads(responses.calls[0].request.body or "")["query"] == {"text": "q", "image": "cG5n"}
+    for refusing in (client_of("synesis", usage), client_of("cohere", usage, supports_images=True)):
+        with pytest.raises(ModelError, match="takes no images"):
+            refusing.rerank("q", candidates(1), query_image=b"png")
+    assert len(responses.calls) == 1
+
+
+def scoring(limit: int, sizes: list[int]) -> Any:
+    """A service that takes at most `limit` documents and scores each by the number in its text."""
+
+    def answer_to(request: requests.PreparedRequest) -> tuple[int, dict[str, str], str]:
+        texts = [document["text"] for document in json.loads(request.body or "")["documents"]]
+        if len(texts) > limit:
+            return 413, {}, "{}"
+        sizes.append(len(texts))
+        results = [{"index": n, "relevance_score": float(text.rpartition("t")[2])} for n, text in enumerate(texts)]
+        return 200, {}, json.dumps({"results": results})
+
+    return answer_to
+
+
+@responses.activate
+@pytest.mark.parametrize(("max_batch", "largest"), [(32, 32), (100, 25)])
+def test_batches_keep_global_positions(usage: list[UsageRecord], max_batch: int, largest: int) -> None:
+    sizes: list[int] = []
+    responses.add_callback("POST", URL, scoring(32, sizes))
+    found = client_of("synesis", usage, max_batch=max_batch).rerank("q", candidates(100))
+    assert order(found) == [f"d{n}" for n in reversed(range(100))]
+    assert max(sizes) == largest
+
+
+@responses.activate
+def test_a_document_is_cut_to_the_model_s_length(usage: list[UsageRecord]) -> None:
+    responses.post(URL, json={"results": [{"index": 0, "relevance_score": 0.5}]})
+    long = SearchCandidate(chunk_uid="d0", text="x" * 10_000)
+    client_of("synesis", usage, max_tokens=100).rerank("q", [long])
+    assert json.loads(responses.calls[0].request.body or "")["documents"] == [{"text": "x" * 400}]
+
+
+@responses.activate
+def test_a_service_that_hangs_costs_one_timeout(client: RerankerClient) -> None:
+    responses.post(URL, body=requests.ReadTimeout("30 s"))
+    with pytest.raises(ModelTimeout):
+        client.rerank("q", candidates(2))
+    with pytest.raises(ModelUnavailable, match="left alone"):
+        client.rerank("q", candidates(2))
+    assert len(responses.calls) == 1

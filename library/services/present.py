@@ -64,6 +64,21 @@ def query_words(query: str) -> frozenset[str]:
     return words - STOP_WORDS or words
 
 
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    """A word of a text that was asked for: its place, and the form that it was compared in."""
+
+    start: int
+    end: int
+    word: str
+
+
+def word_hits(text: str, words: frozenset[str]) -> tuple[WordHit, ...]:
+    """Where the words of a query stand in a text, in order."""
+    found = ((match, _folded(match.group())) for match in _WORD.finditer(text))
+    return tuple(WordHit(match.start(), match.end(), word) for match, word in found if word in words)
+
+
 def segments(text: str, words: frozenset[str]) -> tuple[Segment, ...]:
     """The text cut where words of a query begin and end; put together again it is the text, character by character.
 
@@ -72,11 +87,10 @@ def segments(text: str, words: frozenset[str]) -> tuple[Segment, ...]:
     """
     pieces: list[Segment] = []
     done = 0
-    for found in _WORD.finditer(text):
-        if _folded(found.group()) in words:
-            pieces.append(Segment(text[done : found.start()], False))
-            pieces.append(Segment(found.group(), True))
-            done = found.end()
+    for hit in word_hits(text, words):
+        pieces.append(Segment(text[done : hit.start], False))
+        pieces.append(Segment(text[hit.start : hit.end], True))
+        done = hit.end
     pieces.append(Segment(text[done:], False))
     return tuple(piece for piece in pieces if piece.text)
 
