@@ -151,7 +151,7 @@ def server(tmp_path: Path, stack: Services, unused_port: int) -> Iterator[Server
     )
     try:
         _wait_for(unused_port, process, tmp_path / "serve.log")
-        yield Server(f"http://127.0.0.1:{unused_port}", made.stdout.strip(), process)
+        yield Server(f"http://127.0.0.1:{unused_port}", made.stdout.split()[-1], process)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=30)

@@ -62,7 +62,7 @@ class Command(BaseCommand):
             self.stdout.write(f"     {_about(candidate)}")
             self.stdout.write(f"     {_shortened(candidate.text_preview)}\n\n")
         for image in response.images:
-            self.stdout.write(f"     picture: {image.description or image.item_title} ({image.source})")
+            self.stdout.write(f"     picture: {_shortened(image.description or image.item_title)} ({image.source})")
         if not response.candidates:
             self.stdout.write("Nothing found.")
         plain = response_as_dict(response)
