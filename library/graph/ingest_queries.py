@@ -71,7 +71,8 @@ RETURN uid AS item_uid,
 LOCK_CONCEPTS_QUERY: Final = """
 UNWIND $concepts AS row
 MERGE (k:Concept {key: row.key})
-ON CREATE SET k.uid = row.uid, k.name = row.name, k.concept_type = row.kind
+ON CREATE SET k.uid = row.uid, k.name = row.name, k.concept_type = row.kind, k.aliases = row.aliases,
+  k.library_uids = row.library_uids, k.library_types = row.library_types, k.collection_uids = row.collection_uids
 SET k._lock = true
 REMOVE k._lock
 RETURN k.key AS key, k.concept_type AS kind, coalesce(k.aliases, []) AS aliases, k.name AS name,

@@ -49,6 +49,11 @@ def _run(tx: ManagedTransaction, query: str, **parameters: Any) -> list[dict[str
     return tx.run(query, parameters).data()
 
 
+def _run_each(tx: ManagedTransaction, query: str, **parameters: Any) -> list[dict[str, Any]]:
+    """Run a query over the rows of its first parameter; without any there is nothing to ask Neo4j."""
+    return _run(tx, query, **parameters) if next(iter(parameters.values())) else []
+
+
 def open_place(library_name: str, library_type: str, collection_name: str) -> Place:
     """The library and collection of these names, made when they do not exist.
 
@@ -108,7 +113,7 @@ def write_items(place: Place, items: Sequence[ItemRecord], model: str) -> WriteR
         fresh = [item for item in ordered if item.uid not in same]
         before = _read_before(tx, [current[item.uid] for item in fresh])
         _lock_concepts(tx, fresh, before, place)
-        _run(tx, q.DELETE_CONTENT_QUERY, uids=[item.uid for item in fresh if current[item.uid]["status"]])
+        _run_each(tx, q.DELETE_CONTENT_QUERY, uids=[uid for uid in before.places if uid not in same])
         _create(tx, fresh, place, model)
         new_pairs = pair_counts(
             ((mention.key, mention.rank) for mention in chunk.mentions) for item in fresh for chunk in item.chunks
@@ -157,22 +162,23 @@ def _lock_concepts(tx: ManagedTransaction, items: Sequence[ItemRecord], before: 
     for item in items:
         for record in item.concepts:
             named[record.key].append(record)
-    touched = {key: records[0] for key, records in named.items()}
-    for key in set().union(*before.keys.values()) - touched.keys() if before.keys else ():
-        touched[key] = ConceptRecord(key, key, "phrase")
-    rows = [
-        {"key": key, "uid": stable_uid("concept", key), "name": touched[key].name, "kind": touched[key].kind}
-        for key in sorted(touched)
-    ]
+    scope = ((place.library_uid,), (place.library_type,), (place.collection_uid,))
+    fresh = {
+        key: ConceptState(key, records[0].name, records[0].kind, records[0].aliases, *scope)
+        for key, records in named.items()
+    }
+    for keys in before.keys.values():
+        fresh |= {key: ConceptState(key, key, "phrase", (), *scope) for key in keys - fresh.keys()}
+    rows = [{**_lists(asdict(fresh[key])), "uid": stable_uid("concept", key)} for key in sorted(fresh)]
     changed = []
-    for row in _run(tx, q.LOCK_CONCEPTS_QUERY, concepts=rows):
+    for row in _run_each(tx, q.LOCK_CONCEPTS_QUERY, concepts=rows):
         state = ConceptState.from_row(row)
         after = state
         for record in named.get(state.key, ()):
             after = with_item(after, record, place)
         if after != state:
             changed.append(asdict(after))
-    _run(tx, q.UPDATE_CONCEPTS_QUERY, concepts=[_lists(row) for row in changed])
+    _run_each(tx, q.UPDATE_CONCEPTS_QUERY, concepts=[_lists(row) for row in changed])
 
 
 def _lists(row: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +222,7 @@ def _create(tx: ManagedTransaction, items: Sequence[ItemRecord], place: Place, m
         for item in items
         for chunk in item.chunks
     ]
-    _run(tx, q.CREATE_CHUNKS_QUERY, chunks=chunks, model=model, **scope)
+    _run_each(tx, q.CREATE_CHUNKS_QUERY, chunks=chunks, model=model, **scope)
     images = [
         {
             "item_uid": item.uid,
@@ -236,14 +242,14 @@ def _create(tx: ManagedTransaction, items: Sequence[ItemRecord], place: Place, m
     if images:
         _run(tx, q.CREATE_IMAGES_QUERY, images=images)
         embedded = [row for row in images if row["embedding"] is not None]
-        _run(tx, q.CREATE_IMAGE_EMBEDDINGS_QUERY, images=embedded, model=model, **scope)
+        _run_each(tx, q.CREATE_IMAGE_EMBEDDINGS_QUERY, images=embedded, model=model, **scope)
 
 
 def _relate(tx: ManagedTransaction, after: Counter[tuple[str, str]], before: Counter[tuple[str, str]]) -> None:
     """Move the counts of RELATED_TO by the difference between what the items hold now and held before."""
     moved = {pair: after[pair] - before[pair] for pair in sorted(after.keys() | before.keys())}
-    _run(tx, q.RELATE_QUERY, pairs=[{"a": a, "b": b, "delta": n} for (a, b), n in moved.items() if n])
-    _run(tx, q.UNRELATE_QUERY, pairs=[{"a": a, "b": b} for (a, b), n in moved.items() if n < 0])
+    _run_each(tx, q.RELATE_QUERY, pairs=[{"a": a, "b": b, "delta": n} for (a, b), n in moved.items() if n])
+    _run_each(tx, q.UNRELATE_QUERY, pairs=[{"a": a, "b": b} for (a, b), n in moved.items() if n < 0])
 
 
 def _release(tx: ManagedTransaction, items: Sequence[ItemRecord], before: _Before, place: Place | None) -> None:
@@ -259,7 +265,7 @@ def _release(tx: ManagedTransaction, items: Sequence[ItemRecord], before: _Befor
 def unscope(tx: ManagedTransaction, place: Place, keys: Iterable[str]) -> None:
     """Check concepts against a place: drop the parts of its scope where nothing names them any more."""
     changed, unused = [], []
-    for row in _run(tx, q.CONCEPT_USE_QUERY, keys=sorted(keys), **asdict(place)):
+    for row in _run_each(tx, q.CONCEPT_USE_QUERY, keys=sorted(keys), **asdict(place)):
         if not row["used"]:
             unused.append(row["key"])
             continue
@@ -270,8 +276,8 @@ def unscope(tx: ManagedTransaction, place: Place, keys: Iterable[str]) -> None:
         }
         if any(scope[name] != row[name] for name in scope):
             changed.append({"key": row["key"], **scope})
-    _run(tx, q.SET_CONCEPT_SCOPE_QUERY, concepts=changed)
-    _run(tx, q.DELETE_CONCEPTS_QUERY, keys=unused)
+    _run_each(tx, q.SET_CONCEPT_SCOPE_QUERY, concepts=changed)
+    _run_each(tx, q.DELETE_CONCEPTS_QUERY, keys=unused)
 
 
 def _without(values: list[str], value: str, used: bool) -> list[str]:
