@@ -43,6 +43,7 @@ class SearchConfig:
     fusion: str
     weights: Mapping[str, float]
     max_query_terms: int
+    relevance_floor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,13 @@ def _seconds(name: str, default: float) -> float:
     return float(value)
 
 
+def _share(name: str, default: float) -> float:
+    value = _get(name, default)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise ImproperlyConfigured(f"{name} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
 def _choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     value = _get(name, default)
     if value not in choices:
@@ -113,9 +121,7 @@ def index_config() -> IndexConfig:
 
 def search_config() -> SearchConfig:
     """Defaults of a search; raises `ImproperlyConfigured` naming a setting that makes no sense."""
-    weights = {
-        leg: float(_get(f"SEARCH_WEIGHT_{leg.upper()}", default)) for leg, default in DEFAULT_WEIGHTS.items()
-    }
+    weights = {leg: float(_get(f"SEARCH_WEIGHT_{leg.upper()}", default)) for leg, default in DEFAULT_WEIGHTS.items()}
     return SearchConfig(
         vector_top_k=_positive("SEARCH_VECTOR_TOP_K", 50),
         fulltext_top_k=_positive("SEARCH_FULLTEXT_TOP_K", 30),
@@ -126,6 +132,7 @@ def search_config() -> SearchConfig:
         fusion=_choice("SEARCH_FUSION", "rrf", ("rrf", "weighted_rrf", "linear")),
         weights=weights,
         max_query_terms=_positive("SEARCH_MAX_QUERY_TERMS", 64),
+        relevance_floor=_share("SEARCH_RELEVANCE_FLOOR", 0.0),
     )
 
 

@@ -15,7 +15,6 @@ from library.graph.hydrate import chunk_records
 from library.models import AIModel, ModelAPI
 from library.services.breaker import BREAKER
 from library.services.retrievers.base import RetrievalQuery
-from library.services.retrievers.lucene import safe_text
 from library.services.search import RETRIEVERS
 from library.services.types import Scope
 from mnemosyne.local import stack as local_stack
@@ -99,7 +98,7 @@ def graph(neo4j: None, settings: Settings) -> None:
     make_schema(384)
     session.run_schema(WIPE_QUERY)
     if settings.NEO4J_URL not in _warmed:
-        query = RetrievalQuery(text=safe_text("warm up", 8), vector=[1.0] * 384)
+        query = RetrievalQuery.of("warm up", vector=[1.0] * 384)
         for retriever in RETRIEVERS.values():
             retriever.retrieve(query, Scope(), 60.0)
         chunk_records(["none"], 60.0)

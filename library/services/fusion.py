@@ -58,6 +58,19 @@ def linear_fusion(result_lists: Sequence[ResultList], weights: Mapping[str, floa
     return _fuse(result_lists, contributions, "linear")
 
 
+def by_similarity(ranked: ResultList) -> list[SearchCandidate]:
+    """One list as it stands: the score is the similarity itself. Lexical rank and score come from `metadata`."""
+    fused = _fuse([ranked], lambda name, hits: [hit.score for hit in hits], "lexical_first")
+    return [_with_lexical_part(candidate) for candidate in fused]
+
+
+def _with_lexical_part(candidate: SearchCandidate) -> SearchCandidate:
+    metadata = dict(candidate.metadata)
+    lexical = {name: metadata.pop(name, None) for name in ("lexical_rank", "lexical_score")}
+    metadata.pop("lexical_total", None)
+    return replace(candidate, metadata=metadata, score_breakdown={**candidate.score_breakdown, **lexical})
+
+
 def min_max(scores: Sequence[float]) -> list[float]:
     """Scores stretched to 0..1. Equal scores become all 1, or stay 0 where they are 0."""
     if not scores:

@@ -1,16 +1,20 @@
 """From what a caller gave to a `SearchRequest`: what is missing comes from the settings."""
 
-from typing import Any
+from typing import Any, Final
 
 from library.conf import search_config
 from library.services.types import SearchRequest
+
+# lexical_first is the quick strategy: it shows fewer.
+QUICK_LIMIT: Final = 10
 
 
 def build_request(query: str, **given: Any) -> SearchRequest:
     """A validated request. Values that are None are filled from the settings; raises `InvalidRequest`."""
     config = search_config()
+    quick = given.get("strategy") == "lexical_first"
     values = {
-        "limit": config.limit,
+        "limit": min(QUICK_LIMIT, config.limit) if quick else config.limit,
         "vector_top_k": config.vector_top_k,
         "fulltext_top_k": config.fulltext_top_k,
         "graph_max_depth": config.graph_max_depth,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from library import metrics
-from library.conf import model_config
 from library.content_types import CONTENT_TYPES
 from library.exceptions import ModelError, ModelTimeout, NotConfigured
 from library.graph.hydrate import ChunkRecord
@@ -33,7 +32,7 @@ def rerank(
     records: Mapping[str, ChunkRecord],
     record_usage: Callable[[UsageRecord], None],
 ) -> Reranked:
-    """Sort the first candidates by the system's reranker; the rest follow in fused order.
+    """Sort the candidates by the system's reranker.
 
     A service that fails, or gives an answer that cannot be used, costs the re-ranking and nothing else.
     """
@@ -45,20 +44,18 @@ def rerank(
         return Reranked(fused, LegReport("skipped", NO_RERANKER))
     if not fused:
         return Reranked(fused, LegReport("empty"))
-    limit = model_config().reranker_max_candidates
-    head, tail = fused[:limit], fused[limit:]
     started = time.perf_counter()
     try:
-        scored = _scored_by_type(client, query, head, records)
+        scored = _scored_by_type(client, query, fused, records)
     except ModelError as error:
         seconds = time.perf_counter() - started
         timed_out = isinstance(error, ModelTimeout)
-        metrics.record_rerank(client.name, "timeout" if timed_out else "error", seconds, len(head))
+        metrics.record_rerank(client.name, "timeout" if timed_out else "error", seconds, len(fused))
         return Reranked(fused, LegReport("timeout" if timed_out else "error", str(error), 1000 * seconds))
     seconds = time.perf_counter() - started
-    metrics.record_rerank(client.name, "success", seconds, len(head))
-    report = LegReport("ok", "", 1000 * seconds, len(head))
-    return Reranked(_with_ranks(scored) + tail, report, client.name)
+    metrics.record_rerank(client.name, "success", seconds, len(fused))
+    report = LegReport("ok", "", 1000 * seconds, len(fused))
+    return Reranked(_with_ranks(scored), report, client.name)
 
 
 def _scored_by_type(

@@ -26,7 +26,7 @@ class Strategy:
 HYBRID: Final = Strategy("hybrid", ("vector", "fulltext", "graph"), fallback="semantic")
 SEMANTIC: Final = Strategy("semantic", ("vector",), fallback="lexical")
 LEXICAL: Final = Strategy("lexical", ("fulltext",), when_empty="hybrid")
-LEXICAL_FIRST: Final = Strategy("lexical_first", ("fulltext",), when_empty="hybrid", pool=200)
+LEXICAL_FIRST: Final = Strategy("lexical_first", ("fulltext", "vector"), when_empty="hybrid", pool=200)
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     strategy.name: strategy for strategy in (HYBRID, SEMANTIC, LEXICAL, LEXICAL_FIRST)

@@ -60,6 +60,7 @@ class SearchRequest:
     offset: int = 0
     group_by: str = "chunk"
     expand: int = 0
+    facets: bool = False
     allowed_library_uids: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
@@ -155,6 +156,24 @@ class LegReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FacetCount:
+    """How many candidates have one value of a facet. `label` is for people."""
+
+    value: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """Counts over the whole candidate set, the largest first."""
+
+    libraries: tuple[FacetCount, ...] = ()
+    library_types: tuple[FacetCount, ...] = ()
+    collections: tuple[FacetCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResponse:
     """The answer to a `SearchRequest`, with how it came about."""
 
@@ -174,3 +193,7 @@ class SearchResponse:
     degraded: bool
     warnings: list[str]
     cached: bool = False
+    # True where nothing found is near enough to the query to be called an answer.
+    no_good_match: bool = False
+    # How many of all candidates lie in each library, type and collection; None where not asked for.
+    facets: "Facets | None" = None

@@ -7,7 +7,7 @@ import pytest
 from library.exceptions import GraphUnavailable
 from library.graph import session
 from library.services.retrievers.base import RetrievalQuery, Retriever
-from library.services.retrievers.lucene import MAX_SCOPE_CLAUSES, safe_text
+from library.services.retrievers.lucene import MAX_SCOPE_CLAUSES
 from library.services.search import RETRIEVERS
 from library.services.types import Scope
 from tests.builder import Place, chunk_uid, hex_uid, settle, unit, write
@@ -15,8 +15,8 @@ from tests.builder import Place, chunk_uid, hex_uid, settle, unit, write
 pytestmark = pytest.mark.neo4j
 
 NEAR, FAR = 60, 25
-QUERY = RetrievalQuery(
-    text=safe_text("turbine blade", 64),
+QUERY = RetrievalQuery.of(
+    "turbine blade",
     vector=unit(1.0),
     vector_top_k=20,
     fulltext_top_k=20,
@@ -113,7 +113,7 @@ def test_order_is_by_score_then_uid_and_always_the_same(retriever: Retriever[Any
 def test_nothing_may_be_seen_runs_no_query(retriever: Retriever[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "read", lambda *args: pytest.fail("a query was run"))
     assert retriever.retrieve(QUERY, Scope(frozenset()), 5.0) == []
-    nothing = RetrievalQuery(text=safe_text("the of", 64), vector=None)
+    nothing = RetrievalQuery.of("the of")
     assert retriever.retrieve(nothing, Scope(), 5.0) == []
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from library.services.requests import build_request
 from library.services.retrievers.base import RetrievalQuery
-from library.services.retrievers.lucene import safe_text
 from library.services.search import RETRIEVERS, SearchService
 from library.services.types import Scope
 from tests.builder import Place, chunk_uid, hex_uid, settle, write
@@ -64,7 +63,9 @@ def test_a_library_of_one_percent_fills_every_leg(graph: None, db: None) -> None
     agreed = 0
     for _ in range(10):
         vector = [chance.gauss(0.0, 1.0) for _ in range(384)]
-        query = RetrievalQuery(safe_text("granite quarry", 8), vector, LIMIT, LIMIT, LIMIT)
+        query = RetrievalQuery.of(
+            "granite quarry", vector=vector, vector_top_k=LIMIT, fulltext_top_k=LIMIT, graph_top_k=LIMIT
+        )
         for leg in ("vector", "fulltext", "graph"):
             hits = RETRIEVERS[leg].retrieve(query, scope, 30.0)
             assert len(hits) == LIMIT, leg

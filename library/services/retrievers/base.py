@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from library.services.retrievers.lucene import SafeText
+from library.services.query_language import ParsedQuery, parse
+from library.services.retrievers.lucene import SafeText, safe_text
 from library.services.types import Scope
 
 Hit = TypeVar("Hit")
 
+MAX_WORDS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """What the retrievers of one search are asked. Built once by the orchestrator; `vector` is None without one."""
+    """What the retrievers of one search are asked. Built once by the orchestrator; `vector` is None without one.
 
+    `parsed` has the operators of the query, which hold for the hits of every leg; `text` has its plain words.
+    """
+
+    parsed: ParsedQuery
     text: SafeText
     vector: Sequence[float] | None = None
     vector_top_k: int = 50
@@ -21,13 +28,22 @@ class RetrievalQuery:
     graph_top_k: int = 30
     graph_max_depth: int = 2
     image_top_k: int = 20
+    # Spellings of codes in the query that count more where they stand as they are.
+    exact_terms: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, query: str, max_words: int = MAX_WORDS, **given: Any) -> "RetrievalQuery":
+        """The query taken apart, with what else is given."""
+        parsed = parse(query)
+        return cls(parsed, safe_text(parsed.plain_text, max_words), **given)
 
 
 class Retriever(Protocol[Hit]):
     """A leg of the search. Holds no state, runs in any thread, and runs no query where nothing can be found.
 
-    The list is ordered by falling score, then by uid; every hit lies in the scope and scores above 0.
-    `timeout` in seconds is kept by the server. Raises `GraphTimeout`, `GraphUnavailable`, `GraphError`.
+    The list is ordered by falling score, then by uid; every hit lies in the scope, passes the operators of the query
+    and scores above 0. `timeout` in seconds is kept by the server. Raises `GraphTimeout`, `GraphUnavailable`,
+    `GraphError`.
     """
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[Hit]:

@@ -6,8 +6,10 @@ from library.graph import session
 from library.graph.schema import CHUNK_FULLTEXT_INDEX, CONCEPT_FULLTEXT_INDEX, ITEM_FULLTEXT_INDEX
 from library.graph.scope import node_filter
 from library.services.fusion import divide_by_highest
+from library.services.query_language import to_lucene
 from library.services.retrievers.base import RetrievalQuery
-from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries
+from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
+from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
 
 CHUNK_BOOSTS: Final = {"text": 1.0, "title": 0.6, "section": 0.3}
@@ -16,6 +18,8 @@ TITLE_BOOSTS: Final = {"title": 1.0}
 
 # A name says less than a passage: hits by a concept's name count 0.8 of their score (the search contract).
 CONCEPT_WEIGHT: Final = 0.8
+# How many more chunks are asked of the index where operators may pass some of them over.
+OPERATOR_REACH: Final = 10
 # How many names and titles are followed, and how many chunks each may bring.
 MAX_NAMES: Final = 5
 MAX_CHUNKS_PER_NAME: Final = 10
@@ -25,8 +29,9 @@ FULLTEXT_QUERY: Final = """
 CYPHER 25
 CALL () {{
     UNWIND $chunk_queries AS query
-    CALL db.index.fulltext.queryNodes('{chunk_index}', query, {{limit: $k}}) YIELD node, score
-    RETURN node AS c, score
+    CALL db.index.fulltext.queryNodes('{chunk_index}', query, {{limit: $reach}}) YIELD node AS c, score
+    WITH c, score WHERE score > 0 {operators}
+    RETURN c, score
   UNION ALL
     UNWIND $concept_queries AS query
     CALL db.index.fulltext.queryNodes('{concept_index}', query, {{limit: $names}}) YIELD node, score
@@ -54,29 +59,36 @@ class FulltextRetriever:
     """Chunks by words (BM25 of Lucene). Scores leave divided by the list's highest, from 0 to 1."""
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[SearchCandidate]:
-        """The `fulltext_top_k` best chunks of the scope."""
-        if scope.is_empty or not query.text.is_searchable:
+        """The `fulltext_top_k` best chunks of the scope that pass the query's operators."""
+        text = to_lucene(query.parsed, CHUNK_BOOSTS, max_words=len(query.text.words), exact=query.exact_terms)
+        chunk_queries = scoped_queries(text, scope)
+        if not chunk_queries:
             return []
-        words = query.text.words
-        filters, parameters = node_filter(scope, "c")
+        words = query.text.words if query.text.is_searchable else ()
+        scope_filter, scope_parameters = node_filter(scope, "c")
+        operators, operator_parameters = operator_filter(query.parsed)
         statement = FULLTEXT_QUERY.format(
             chunk_index=CHUNK_FULLTEXT_INDEX,
             concept_index=CONCEPT_FULLTEXT_INDEX,
             item_index=ITEM_FULLTEXT_INDEX,
-            filters=filters,
+            filters=f"{scope_filter} {operators}",
+            operators=operators,
         )
         rows = session.read(
             statement,
             {
-                "chunk_queries": scoped_queries(words, CHUNK_BOOSTS, scope),
-                "concept_queries": scoped_queries(words, CONCEPT_BOOSTS, scope, LISTED_SCOPE),
-                "title_queries": scoped_queries(words, TITLE_BOOSTS, scope),
+                "chunk_queries": chunk_queries,
+                "concept_queries": scoped_queries(text_clause(words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
+                "title_queries": scoped_queries(text_clause(words, TITLE_BOOSTS), scope),
                 "k": query.fulltext_top_k,
+                # The index stems, the operators do not: some of its hits will be passed over.
+                "reach": query.fulltext_top_k * (OPERATOR_REACH if operators else 1),
                 "names": MAX_NAMES,
                 "per_name": MAX_CHUNKS_PER_NAME,
                 "concept_weight": CONCEPT_WEIGHT,
                 "title_weight": TITLE_WEIGHT,
-                **parameters,
+                **scope_parameters,
+                **operator_parameters,
             },
             timeout,
         )

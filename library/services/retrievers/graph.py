@@ -7,7 +7,8 @@ from library.graph.schema import CONCEPT_FULLTEXT_INDEX
 from library.graph.scope import node_filter
 from library.services.fusion import divide_by_highest
 from library.services.retrievers.base import RetrievalQuery
-from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries
+from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
+from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
 
 CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
@@ -111,10 +112,11 @@ class GraphRetriever:
         if scope.is_empty or not query.text.is_searchable:
             return []
         chunk_filter, parameters = node_filter(scope, "c")
+        operators, operator_parameters = operator_filter(query.parsed)
         rows = session.read(
-            graph_query(query.graph_max_depth, chunk_filter, concept_filter(scope, "next")),
+            graph_query(query.graph_max_depth, f"{chunk_filter} {operators}", concept_filter(scope, "next")),
             {
-                "queries": scoped_queries(query.text.words, CONCEPT_BOOSTS, scope, LISTED_SCOPE),
+                "queries": scoped_queries(text_clause(query.text.words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
                 "seeds": MAX_SEEDS,
                 "neighbours": MAX_NEIGHBOURS,
                 "frontier": MAX_FRONTIER,
@@ -123,6 +125,7 @@ class GraphRetriever:
                 "decay": DECAY,
                 "k": query.graph_top_k,
                 **parameters,
+                **operator_parameters,
             },
             timeout,
         )

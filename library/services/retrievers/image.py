@@ -8,25 +8,28 @@ from library.graph.schema import CONCEPT_FULLTEXT_INDEX, IMAGE_VECTOR_INDEX
 from library.graph.scope import node_filter, vector_filter
 from library.services.fusion import RRF_K
 from library.services.retrievers.base import RetrievalQuery
-from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries
+from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
+from library.services.retrievers.operators import IMAGE_TEXTS, operator_filter
 from library.services.types import ImageSearchResult, Scope
 
 CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
 MAX_SEEDS: Final = 8
 MAX_IMAGES_PER_CONCEPT: Final = 20
+# How many nearest pictures the operators of a query are applied to.
+OPERATOR_REACH: Final = 1_000
 # A picture of a concept that the query names is weaker evidence than a picture whose vector is near.
 GRAPH_WEIGHT: Final = 0.5
 
 _SHOWN: Final = """
 RETURN image.uid AS uid, image.image_type AS image_type, image.description AS description, image.s3_key AS s3_key,
        item.uid AS item_uid, item.title AS item_title, score
-ORDER BY score DESC, uid
+ORDER BY score DESC, uid LIMIT $k
 """
 IMAGE_VECTOR_QUERY: Final = (
     """
 CYPHER 25 MATCH (n:ImageEmbedding)
-SEARCH n IN (VECTOR INDEX {index} FOR $vector {filters} LIMIT $k) SCORE AS score
-MATCH (n)<-[:HAS_EMBEDDING]-(image:Image)<-[:HAS_IMAGE]-(item:Item)
+SEARCH n IN (VECTOR INDEX {index} FOR $vector {scope} LIMIT $reach) SCORE AS score
+MATCH (n)<-[:HAS_EMBEDDING]-(image:Image)<-[:HAS_IMAGE]-(item:Item) WHERE score > 0 {operators}
 """
     + _SHOWN
 )
@@ -43,7 +46,6 @@ CALL (node) {{
 WITH image, item, sum(score * weight) AS score
 """
     + _SHOWN
-    + "LIMIT $k"
 )
 
 
@@ -61,10 +63,17 @@ class ImageRetriever:
     def _by_vector(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
         if query.vector is None:
             return []
-        filters, parameters = vector_filter(scope)
+        scope_filter, parameters = vector_filter(scope)
+        operators, operator_parameters = operator_filter(query.parsed, IMAGE_TEXTS)
         rows = session.read(
-            IMAGE_VECTOR_QUERY.format(index=IMAGE_VECTOR_INDEX, filters=filters),
-            {"vector": query.vector, "k": query.image_top_k, **parameters},
+            IMAGE_VECTOR_QUERY.format(index=IMAGE_VECTOR_INDEX, scope=scope_filter, operators=operators),
+            {
+                "vector": query.vector,
+                "k": query.image_top_k,
+                "reach": OPERATOR_REACH if operators else query.image_top_k,
+                **parameters,
+                **operator_parameters,
+            },
             timeout,
         )
         return [_image(row, "vector") for row in rows]
@@ -72,15 +81,17 @@ class ImageRetriever:
     def _by_graph(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
         if not query.text.is_searchable:
             return []
-        filters, parameters = node_filter(scope, "item")
+        scope_filter, parameters = node_filter(scope, "item")
+        operators, operator_parameters = operator_filter(query.parsed, IMAGE_TEXTS)
         rows = session.read(
-            IMAGE_GRAPH_QUERY.format(index=CONCEPT_FULLTEXT_INDEX, filters=filters),
+            IMAGE_GRAPH_QUERY.format(index=CONCEPT_FULLTEXT_INDEX, filters=f"{scope_filter} {operators}"),
             {
-                "queries": scoped_queries(query.text.words, CONCEPT_BOOSTS, scope, LISTED_SCOPE),
+                "queries": scoped_queries(text_clause(query.text.words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
                 "seeds": MAX_SEEDS,
                 "per_concept": MAX_IMAGES_PER_CONCEPT,
                 "k": query.image_top_k,
                 **parameters,
+                **operator_parameters,
             },
             timeout,
         )

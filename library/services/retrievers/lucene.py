@@ -78,20 +78,24 @@ class ScopeFields:
 LISTED_SCOPE: Final = ScopeFields("library_uids", "library_types", "collection_uids")
 
 
-def scoped_queries(
-    words: Sequence[str], boosts: Mapping[str, float], scope: Scope, fields: ScopeFields | None = None
-) -> list[str]:
-    """Lucene queries whose hits together are exactly those of the scope that match any word in any field.
+def text_clause(words: Sequence[str], boosts: Mapping[str, float]) -> str:
+    """A required clause that matches any of the words in any of the fields, by their boosts; "" without words."""
+    if not words:
+        return ""
+    group = any_of(words)
+    return "+(" + " ".join(f"{field}:{group}^{boost:g}" for field, boost in boosts.items()) + ")"
 
-    `boosts` names the text fields and their boosts. The scope's clauses count nothing (boost 0), so scores are those
-    of the unscoped query. More libraries than Lucene takes clauses make several queries. None where nothing may be
-    seen or there is no word.
+
+def scoped_queries(text: str, scope: Scope, fields: ScopeFields | None = None) -> list[str]:
+    """Lucene queries whose hits together are exactly those of `text` that lie in the scope.
+
+    The scope's clauses count nothing (boost 0), so scores are those of the unscoped query. More libraries than Lucene
+    takes clauses make several queries. None where nothing may be seen or the text is empty: the scope alone would
+    match everything in it.
     """
-    if scope.is_empty or not words:
+    if scope.is_empty or not text:
         return []
     names = fields if fields is not None else ScopeFields()
-    group = any_of(words)
-    text = "+(" + " ".join(f"{field}:{group}^{boost:g}" for field, boost in boosts.items()) + ")"
     fixed = ""
     if scope.library_type is not None:
         fixed += f" +{names.library_type}:{_identifier(scope.library_type)}^0"

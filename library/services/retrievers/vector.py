@@ -1,41 +1,109 @@
 """Chunks by the similarity of their vectors to the query's, scoped inside the index."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from library.graph import session
-from library.graph.schema import CHUNK_VECTOR_INDEX
-from library.graph.scope import vector_filter
+from library.graph.schema import CHUNK_FULLTEXT_INDEX, CHUNK_VECTOR_INDEX
+from library.graph.scope import node_filter, vector_filter
+from library.services.query_language import to_lucene
 from library.services.retrievers.base import RetrievalQuery
+from library.services.retrievers.lucene import scoped_queries
+from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
 
 CHUNK_VECTOR_QUERY: Final = """
-CYPHER 25 MATCH (n:Chunk)
-SEARCH n IN (VECTOR INDEX {index} FOR $vector {filters} LIMIT $k) SCORE AS score
-RETURN n.uid AS uid, n.item_uid AS item_uid, n.chunk_index AS chunk_index, score
-ORDER BY score DESC, uid
+CYPHER 25 MATCH (c:Chunk)
+SEARCH c IN (VECTOR INDEX {index} FOR $vector {scope} LIMIT $reach) SCORE AS score
+{operators}
+RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score
+ORDER BY score DESC, uid LIMIT $k
 """
+# Exact similarity inside what the full text finds. Scores are those of the index: (1 + cosine) / 2.
+NARROWED_QUERY: Final = """
+CYPHER 25
+UNWIND $queries AS query
+CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $reach}}) YIELD node AS c, score AS lexical
+WITH c, lexical ORDER BY lexical DESC, c.uid LIMIT $reach
+WITH c, lexical WHERE lexical > 0 AND c.embedding IS NOT NULL {scope} {operators}
+RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, lexical,
+       vector.similarity.cosine(c.embedding, $vector) AS score
+ORDER BY score DESC, uid LIMIT $k
+"""
+TEXT_BOOSTS: Final = {"text": 1.0, "title": 1.0, "section": 1.0}
+
+# How many nearest chunks an exclusion is applied to, at first and at most; and how many chunks that hold the phrases
+# and required words are compared exactly.
+FIRST_REACH: Final = 4
+MAX_REACH: Final = 10_000
+NARROW_REACH: Final = 1_000
 
 
 class VectorRetriever:
     """Nearest chunks. A score is Neo4j's (1 + cosine) / 2, from 0 to 1."""
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[SearchCandidate]:
-        """The `vector_top_k` nearest chunks of the scope."""
+        """The `vector_top_k` nearest chunks of the scope that pass the query's operators."""
         if query.vector is None or scope.is_empty:
             return []
-        filters, parameters = vector_filter(scope)
+        if not query.parsed.has_operators:
+            return self._nearest(query, scope, query.vector_top_k, timeout)
+        if query.parsed.must_hold and to_lucene(query.parsed, TEXT_BOOSTS):
+            return narrowed(query, scope, NARROW_REACH, query.vector_top_k, timeout)
+        reach = FIRST_REACH * query.vector_top_k
+        while True:
+            hits = self._nearest(query, scope, reach, timeout)
+            if len(hits) >= query.vector_top_k or reach >= MAX_REACH:
+                return hits
+            reach = min(MAX_REACH, reach * 10)
+
+    def _nearest(self, query: RetrievalQuery, scope: Scope, reach: int, timeout: float) -> list[SearchCandidate]:
+        scope_filter, scope_parameters = vector_filter(scope, "c")
+        operators, operator_parameters = operator_filter(query.parsed)
         rows = session.read(
-            CHUNK_VECTOR_QUERY.format(index=CHUNK_VECTOR_INDEX, filters=filters),
-            {"vector": query.vector, "k": query.vector_top_k, **parameters},
+            CHUNK_VECTOR_QUERY.format(
+                index=CHUNK_VECTOR_INDEX,
+                scope=scope_filter,
+                operators=f"WITH c, score WHERE score > 0 {operators}" if operators else "",
+            ),
+            {
+                "vector": query.vector,
+                "reach": reach,
+                "k": query.vector_top_k,
+                **scope_parameters,
+                **operator_parameters,
+            },
             timeout,
         )
-        return [
-            SearchCandidate(
-                chunk_uid=row["uid"],
-                item_uid=row["item_uid"],
-                chunk_index=row["chunk_index"],
-                score=row["score"],
-                source="vector",
-            )
-            for row in rows
-        ]
+        return [_candidate(row) for row in rows]
+
+
+def narrowed(query: RetrievalQuery, scope: Scope, reach: int, k: int, timeout: float) -> list[SearchCandidate]:
+    """The `k` nearest of the `reach` best chunks by full text, compared exactly; `metadata` has their lexical score."""
+    queries = scoped_queries(to_lucene(query.parsed, TEXT_BOOSTS), scope)
+    if not queries or query.vector is None:
+        return []
+    scope_filter, scope_parameters = node_filter(scope, "c")
+    operators, operator_parameters = operator_filter(query.parsed)
+    parameters: Mapping[str, Any] = {
+        "queries": queries,
+        "vector": query.vector,
+        "reach": reach,
+        "k": k,
+        **scope_parameters,
+        **operator_parameters,
+    }
+    statement = NARROWED_QUERY.format(index=CHUNK_FULLTEXT_INDEX, scope=scope_filter, operators=operators)
+    rows = session.read(statement, parameters, timeout)
+    return [_candidate(row, {"lexical_score": row["lexical"]}) for row in rows]
+
+
+def _candidate(row: session.Row, metadata: Mapping[str, Any] | None = None) -> SearchCandidate:
+    return SearchCandidate(
+        chunk_uid=row["uid"],
+        item_uid=row["item_uid"],
+        chunk_index=row["chunk_index"],
+        score=row["score"],
+        source="vector",
+        metadata=metadata or {},
+    )

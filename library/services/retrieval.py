@@ -1,0 +1,118 @@
+"""One attempt at a query: embed it once, run the legs of a strategy side by side."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from library.content_types import CONTENT_TYPES, QUERY_INSTRUCTION
+from library.exceptions import GraphError, ModelError, NotConfigured
+from library.graph.hydrate import library_instruction
+from library.services.embeddings import EmbeddingClient
+from library.services.legs import Outcome, RunningLegs
+from library.services.retrievers.base import RetrievalQuery, Retriever
+from library.services.retrievers.fulltext import FulltextRetriever
+from library.services.retrievers.graph import GraphRetriever
+from library.services.retrievers.image import ImageRetriever
+from library.services.retrievers.lexical_first import LexicalFirstRetriever
+from library.services.retrievers.vector import VectorRetriever
+from library.services.run import NOT_ASKED, SearchRun
+from library.services.types import LegReport, SearchRequest
+
+RETRIEVERS: Final[Mapping[str, Retriever[Any]]] = {
+    "vector": VectorRetriever(),
+    "fulltext": FulltextRetriever(),
+    "graph": GraphRetriever(),
+    "image": ImageRetriever(),
+    "lexical_first": LexicalFirstRetriever(),
+}
+# What the legs of a response are called; lexical_first is full text and vector in one query.
+LEGS: Final = ("vector", "fulltext", "graph", "image")
+_NEEDS_VECTOR: Final = frozenset({"vector", "image", "lexical_first"})
+
+
+def retrieve(run: SearchRun, query: RetrievalQuery, retrievers: Mapping[str, Retriever[Any]]) -> dict[str, Outcome]:
+    """What each leg of `run.legs` found, with its report in `run.reports`; nothing is raised for a leg that fails.
+
+    Legs that need no vector run while the query is embedded.
+    """
+    names = _retrievers_of(run)
+    running = RunningLegs(time.monotonic() + run.config.leg_timeout)
+    for name in names:
+        if name not in _NEEDS_VECTOR:
+            _start(running, name, query, run, retrievers)
+    waiting = [name for name in names if name in _NEEDS_VECTOR]
+    if waiting and query.vector is None:
+        query = replace(query, vector=_embedding(run, query.parsed.plain_text, running))
+    for name in waiting:
+        if query.vector is not None or name == "image":
+            _start(running, name, query, run, retrievers)
+        elif name == "lexical_first":
+            _start(running, "fulltext", query, run, retrievers)
+    outcomes = _as_legs(dict(running.outcomes()))
+    for leg in LEGS:
+        if leg in outcomes:
+            run.reports[leg] = outcomes[leg].report
+        else:
+            run.reports.setdefault(leg, NOT_ASKED)
+    return outcomes
+
+
+def _retrievers_of(run: SearchRun) -> list[str]:
+    if run.plan.strategy.pool is None or "vector" not in run.legs:
+        return run.legs
+    return ["lexical_first", *(leg for leg in run.legs if leg == "image")]
+
+
+def _as_legs(outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+    """Outcomes by leg: lexical_first reports for both of the legs that it does the work of."""
+    narrowed = outcomes.pop("lexical_first", None)
+    if narrowed is not None:
+        outcomes["vector"] = narrowed
+        found = max((hit.metadata.get("lexical_total", 0) for hit in narrowed.hits), default=0)
+        outcomes["fulltext"] = Outcome((), replace(narrowed.report, count=found))
+    return outcomes
+
+
+def _start(
+    running: RunningLegs,
+    name: str,
+    query: RetrievalQuery,
+    run: SearchRun,
+    retrievers: Mapping[str, Retriever[Any]],
+) -> None:
+    retriever, scope = retrievers[name], run.request.scope
+
+    def work(seconds: float) -> Sequence[Any]:
+        return retriever.retrieve(query, scope, seconds)
+
+    running.start(name, work)
+
+
+def _embedding(run: SearchRun, text: str, running: RunningLegs) -> list[float] | None:
+    """The query's vector, made within the legs' budget; None, with the reason in the report, where it fails."""
+    if run.request.scope.is_empty or not text:
+        run.reports["vector"] = LegReport("empty")
+        return None
+    started = time.perf_counter()
+    try:
+        client = EmbeddingClient.from_system(run.usage.append)
+        instruction = embedding_instruction(run.request, running.seconds_left)
+        return client.embed_query(text, instruction, timeout=running.seconds_left)
+    except (ModelError, NotConfigured, GraphError) as error:
+        run.reports["vector"] = LegReport("skipped", f"no embedding: {error}")
+        return None
+    finally:
+        run.embedding_ms = 1000 * (time.perf_counter() - started)
+
+
+def embedding_instruction(request: SearchRequest, timeout: float) -> str:
+    """The library's own instruction, or its type's; without a library or a type, the general one."""
+    kind = request.library_type
+    if request.library_uid is not None:
+        found = library_instruction(request.library_uid, timeout)
+        if found is not None and found[1]:
+            return found[1]
+        kind = found[0] if found is not None else kind
+    content_type = CONTENT_TYPES.get(kind or "")
+    return content_type.embedding_instruction if content_type is not None else QUERY_INSTRUCTION
