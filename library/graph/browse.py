@@ -4,12 +4,12 @@ What a concept is counted and shown with lies in the caller's scope; a concept t
 does not exist for the caller. Work is bounded: no read looks at more than `EDGE_CAP` edges of one node.
 """
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from library.graph import session
+from library.graph.records import concept_key
 from library.services.types import Scope
 
 # A count is exact up to this many edges of a concept and a lower bound above.
@@ -195,11 +195,6 @@ class ConceptDetail:
     items: tuple[ItemEntry, ...]
     images: tuple[ImageEntry, ...]
     related: tuple[RelatedConcept, ...]
-
-
-def concept_key(text: str) -> str:
-    """What a typed name is compared by: the case-folded, normalised form that is a concept's identity."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def visible_parameters(scope: Scope) -> dict[str, Any] | None:
