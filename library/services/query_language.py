@@ -21,8 +21,8 @@ from typing import Final
 from library.services.query_terms import composed, is_in, java_pattern, words_of
 from library.services.retrievers.lucene import STOP_WORDS, any_of
 
-# How many terms each operator may have. With 64 words in three fields and 600 libraries they stay below Lucene's
-# 1,024 clauses.
+# How many terms each operator may have. A query with all of them, 64 words and 800 libraries, in three fields, is
+# within what Lucene takes.
 MAX_TERMS: Final = 16
 MAX_TERM_WORDS: Final = 32
 MAX_WORDS: Final = 64
