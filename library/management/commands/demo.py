@@ -5,6 +5,7 @@ import os
 import secrets
 from argparse import ArgumentParser
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from library.ingest.sample import SAMPLE_DIR, TOPICS_FOLDER, export_python_topic
 DEFAULT_QUERY: Final = "how do generators give control back to the caller"
 USERNAME: Final = "demo"
 HITS: Final = 5
+WARM_UPS: Final = 3
 SERVER: Final = "http://127.0.0.1:8000"
 PREPARATIONS: Final = (
     ("Preparing the database", "migrate", ("--verbosity", "0")),
@@ -55,6 +57,7 @@ class Command(BaseCommand):
             self._run(title, command, *arguments)
         self._take_in_sample()
         sign_in = demo_sign_in(state_dir())
+        self._warm_up(query)
         self._say(f"Searching for: {query}")
         output = ["--json"] if options["json"] else ["--limit", str(HITS)]
         call_command("search", *output, "--", query, stdout=self.stdout, stderr=self.stderr)
@@ -72,6 +75,15 @@ class Command(BaseCommand):
                 *("--library", library.name, "--type", library.library_type, "--collection", library.collection),
             )
 
+    def _warm_up(self, query: str) -> None:
+        """A Neo4j that has just started compiles its queries first: no leg of the search shown is to wait for that."""
+        self._say("Warming up Neo4j")
+        for _ in range(WARM_UPS):
+            answer = StringIO()
+            call_command("search", "--json", "--no-rerank", "--", query, stdout=answer, stderr=StringIO())
+            if not json.loads(answer.getvalue())["degraded"]:
+                return
+
     def _say(self, message: str) -> None:
         self.stderr.write(f"==> {message}")
         self.stderr.flush()
@@ -81,7 +93,11 @@ class Command(BaseCommand):
         try:
             call_command(command, *arguments, stdout=self.stderr, stderr=self.stderr)
         except CommandError as error:
-            raise CommandError(f"{title} did not succeed ({command}): {error}", returncode=error.returncode) from error
+            raise CommandError(
+                f"{title} did not succeed ({command}): {error}\nWhat is done already is kept: mend the cause, then run "
+                "the demo again.",
+                returncode=error.returncode,
+            ) from error
 
 
 def state_dir() -> Path:
