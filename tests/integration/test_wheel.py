@@ -1,11 +1,16 @@
 """The wheel, installed into an empty Django project, serves the page and the API without a file of this checkout."""
 
+import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
+import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -16,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SETTINGS = """
 import os
+import re
 
 SECRET_KEY = "an empty project"
 ALLOWED_HOSTS = ["testserver"]
@@ -76,6 +82,7 @@ urlpatterns = [
 ]
 """
 PROBE = """
+import ast
 import json
 
 import django
@@ -194,8 +201,6 @@ def test_an_empty_project_serves_page_and_api_from_the_wheel(
 
 
 def test_the_wheel_carries_templates_styles_and_the_sample(wheel: Path) -> None:
-    import zipfile
-
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {"library/py.typed", "library/sample/manifest.json", "mnemosyne/local/artifacts.lock.json"}
     for folder in ("templates", "static", "sample", "migrations"):
@@ -206,3 +211,40 @@ def test_the_wheel_carries_templates_styles_and_the_sample(wheel: Path) -> None:
         }
     assert wanted <= names
     assert not [name for name in names if name.startswith("tests/")]
+
+
+def test_every_import_is_a_declared_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    always = _names(project["dependencies"])
+    assert _undeclared("library", always) == {}
+    # What fastapi brings is its own interface: pydantic models, starlette's middleware.
+    assert _undeclared("mnemosyne", always | _names(extras["local"]) | {"pydantic", "starlette"}) == {}
+    assert _undeclared("tests", always | _names(extras["local"]) | _names(extras["dev"])) == {}
+
+
+def _names(requirements: list[str]) -> set[str]:
+    return {_normal(re.split(r"[\[<>=!~; ]", requirement)[0]) for requirement in requirements}
+
+
+def _normal(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def _undeclared(folder: str, declared: set[str]) -> dict[str, str]:
+    """Imported package -> a file that imports it, for what no declared distribution provides."""
+    providers = packages_distributions()
+    found = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))):
+            own = name in sys.stdlib_module_names or name in {"library", "mnemosyne", "tests"}
+            if not own and not {_normal(provider) for provider in providers.get(name, ())} & declared:
+                found[name] = path.relative_to(ROOT).as_posix()
+    return found
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """The top-level packages that a file imports."""
+    modules = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules += [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    return {module.split(".")[0] for module in modules}
