@@ -37,11 +37,16 @@ class Workers:
         for number in range(threads):
             threading.Thread(target=self._work, name=f"encoder-{number}", daemon=True).start()
 
+    @property
+    def waiting(self) -> int:
+        """Items that no thread has taken yet."""
+        return self._queue.qsize()
+
     def map(self, function: Callable[[Item], Result], items: Sequence[Item], urgency: Urgency) -> list[Result]:
         """``function`` of every item, in order; refused as a whole (503) when too much is waiting already."""
         futures: list[Future[Result]] = [Future() for _ in items]
         with self._admission:
-            if self._queue.qsize() + len(items) > self._capacity:
+            if self.waiting + len(items) > self._capacity:
                 raise ApiError(503, "The model server is busy: too many texts are waiting. Try again shortly.", "busy")
             for future, item in zip(futures, items, strict=True):
                 self._queue.put((urgency, next(self._order), future, _call(function, item)))
