@@ -8,12 +8,11 @@ import sys
 import pytest
 
 from library.services.fusion import (
-    divide_by_highest,
     linear_fusion,
-    min_max,
     reciprocal_rank_fusion,
     weighted_reciprocal_rank_fusion,
 )
+from library.services.normalise import divide_by_highest, min_max
 from library.services.types import SearchCandidate
 
 
@@ -49,6 +48,7 @@ def test_rank_counts_from_one_and_a_missing_chunk_has_no_rank() -> None:
 
 TIES_SCRIPT = """
 from library.services.fusion import reciprocal_rank_fusion as rrf
+from library.services.normalise import divide_by_highest, min_max
 from library.services.types import SearchCandidate as C
 lists = [[C(chunk_uid=n, source=s) for n in names] for s, names in (("vector", "YX"), ("fulltext", "XY"))]
 print([(c.chunk_uid, round(c.score, 7)) for c in rrf(lists)], rrf(lists)[:1][0].chunk_uid)

@@ -33,16 +33,7 @@ class SearchService:
         A leg that fails or runs out of time costs its own results only; the response says so.
         """
         run = SearchRun(request, search_config(), plan_search(request))
-        query = RetrievalQuery.of(
-            request.query,
-            run.config.max_query_terms,
-            vector_top_k=request.vector_top_k,
-            fulltext_top_k=request.fulltext_top_k,
-            graph_top_k=request.fulltext_top_k,
-            graph_max_depth=request.graph_max_depth,
-            image_top_k=request.limit,
-            exact_terms=run.plan.exact_terms,
-        )
+        query = _retrieval_query(run)
         run.warnings.extend(query.parsed.warnings)
         if query.text.cut:
             run.warnings.append(f"The query was cut to its first {run.config.max_query_terms} words for full text.")
@@ -65,6 +56,22 @@ class SearchService:
             strategy, reason = step
             run.fallbacks.append(f"{run.plan.strategy.name} -> {strategy.name}: {reason}")
             run.plan = replace(run.plan, strategy=strategy, when_empty=None)
+            query = replace(query, require_exact=False)
+
+
+def _retrieval_query(run: SearchRun) -> RetrievalQuery:
+    request, top_ks = run.request, run.plan.top_ks
+    return RetrievalQuery.of(
+        request.query,
+        run.config.max_query_terms,
+        vector_top_k=top_ks.get("vector", request.vector_top_k),
+        fulltext_top_k=top_ks.get("fulltext", request.fulltext_top_k),
+        graph_top_k=top_ks.get("graph", request.fulltext_top_k),
+        graph_max_depth=request.graph_max_depth,
+        image_top_k=request.limit,
+        exact_terms=run.plan.exact_terms,
+        require_exact=run.plan.require_exact,
+    )
 
 
 def _legs(request: SearchRequest, plan: SearchPlan) -> list[str]:

@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from library.services.retrievers.lucene import LISTED_SCOPE, MAX_SCOPE_CLAUSES, SafeText, safe_text, scoped_queries, text_clause
+from library.services.retrievers.lucene import (
+    LISTED_SCOPE,
+    MAX_SCOPE_CLAUSES,
+    SafeText,
+    safe_text,
+    scoped_queries,
+    text_clause,
+)
 from library.services.types import Scope
 from tests.shared import case_file
 
@@ -35,7 +42,9 @@ def test_no_syntax_is_left_in_the_error_queries() -> None:
 
 
 def test_operators_become_words() -> None:
-    assert scoped_queries(text_clause(("NOT", "AND", "OR", "TO"), {"text": 1.0}), Scope()) == ["+(text:(not and or to)^1)"]
+    assert scoped_queries(text_clause(("NOT", "AND", "OR", "TO"), {"text": 1.0}), Scope()) == [
+        "+(text:(not and or to)^1)"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,10 @@ class RetrievalQuery:
     graph_top_k: int = 30
     graph_max_depth: int = 2
     image_top_k: int = 20
-    # Spellings of codes in the query that count more where they stand as they are.
+    # Spellings of codes in the query that count more where they stand as they are; with `require_exact` a hit of the
+    # full-text leg must hold one of them.
     exact_terms: tuple[str, ...] = ()
+    require_exact: bool = False
 
     @classmethod
     def of(cls, query: str, max_words: int = MAX_WORDS, **given: Any) -> "RetrievalQuery":

@@ -5,7 +5,7 @@ from typing import Final
 from library.graph import session
 from library.graph.schema import CHUNK_FULLTEXT_INDEX, CONCEPT_FULLTEXT_INDEX, ITEM_FULLTEXT_INDEX
 from library.graph.scope import node_filter
-from library.services.fusion import divide_by_highest
+from library.services.normalise import divide_by_highest
 from library.services.query_language import to_lucene
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
@@ -60,7 +60,13 @@ class FulltextRetriever:
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[SearchCandidate]:
         """The `fulltext_top_k` best chunks of the scope that pass the query's operators."""
-        text = to_lucene(query.parsed, CHUNK_BOOSTS, max_words=len(query.text.words), exact=query.exact_terms)
+        text = to_lucene(
+            query.parsed,
+            CHUNK_BOOSTS,
+            max_words=len(query.text.words),
+            exact=query.exact_terms,
+            require_exact=query.require_exact,
+        )
         chunk_queries = scoped_queries(text, scope)
         if not chunk_queries:
             return []

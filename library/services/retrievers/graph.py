@@ -5,7 +5,7 @@ from typing import Final
 from library.graph import session
 from library.graph.schema import CONCEPT_FULLTEXT_INDEX
 from library.graph.scope import node_filter
-from library.services.fusion import divide_by_highest
+from library.services.normalise import divide_by_highest
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
 from library.services.retrievers.operators import operator_filter

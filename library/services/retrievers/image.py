@@ -6,7 +6,6 @@ from typing import Final, Literal
 from library.graph import session
 from library.graph.schema import CONCEPT_FULLTEXT_INDEX, IMAGE_VECTOR_INDEX
 from library.graph.scope import node_filter, vector_filter
-from library.services.fusion import RRF_K
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
 from library.services.retrievers.operators import IMAGE_TEXTS, operator_filter
@@ -14,6 +13,8 @@ from library.services.types import ImageSearchResult, Scope
 
 CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
 MAX_SEEDS: Final = 8
+# The constant of reciprocal rank fusion, see fusion.py.
+RANK_CONSTANT: Final = 60
 MAX_IMAGES_PER_CONCEPT: Final = 20
 # How many nearest pictures the operators of a query are applied to.
 OPERATOR_REACH: Final = 1_000
@@ -104,7 +105,7 @@ def merge_images(by_vector: list[ImageSearchResult], by_graph: list[ImageSearchR
     found: dict[str, ImageSearchResult] = {}
     for weight, images in ((1.0, by_vector), (GRAPH_WEIGHT, by_graph)):
         for rank, image in enumerate(images, start=1):
-            scores[image.image_uid] = scores.get(image.image_uid, 0.0) + weight / (RRF_K + rank)
+            scores[image.image_uid] = scores.get(image.image_uid, 0.0) + weight / (RANK_CONSTANT + rank)
             found.setdefault(image.image_uid, image)
     ordered = sorted(found.values(), key=lambda image: (-scores[image.image_uid], image.image_uid))
     return [replace(image, score=scores[image.image_uid]) for image in ordered]

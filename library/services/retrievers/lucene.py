@@ -5,16 +5,14 @@ Only words reach Lucene: runs of letters and digits with the joiners that its to
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from library.services.query_terms import composed, words_of
 from library.services.types import Scope
 
-_WORD: Final = re.compile(r"\w+(?:[.,:'\u2019]\w+)*")
 _RUN: Final = re.compile(r"\w+")
-_HAS_ALNUM: Final = re.compile(r"[^\W_]")
 _OPERATORS: Final = frozenset({"AND", "OR", "NOT", "TO"})
 # Lucene's EnglishAnalyzer drops these; a query of nothing else must not be sent (it would match the whole scope).
 STOP_WORDS: Final = frozenset(
@@ -45,10 +43,7 @@ def safe_text(text: str, max_terms: int) -> SafeText:
     """The words of `text`, composed (NFC), at most `max_terms` runs of letters and digits."""
     words: list[str] = []
     runs = 0
-    for match in _WORD.finditer(unicodedata.normalize("NFC", text)):
-        word = match.group()
-        if not _HAS_ALNUM.search(word):
-            continue
+    for word in words_of(composed(text)):
         runs += len(_RUN.findall(word))
         if runs > max_terms:
             return SafeText(tuple(words), cut=True)
