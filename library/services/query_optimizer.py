@@ -1,16 +1,12 @@
 """From a query's text to what is known of it, and from a request to a plan. Pure."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from library.services.query_context import QueryContext, QueryFeatures, features_of
 from library.services.query_language import parse
 from library.services.routing import Route, route_of
 from library.services.strategies import HYBRID, STRATEGIES, SearchPlan, Strategy
 from library.services.types import MAX_TOP_K, TEXT_LEGS, LegName, SearchRequest
-
-# Of hits that operators may drop, this many times as many are asked for, so that enough are left.
-OVERFETCH: Final = 5
 
 
 def understand(text: str) -> QueryContext:
@@ -63,7 +59,6 @@ def _plan(
         question_type=features.question_type,
         weights=dict(route.weights) if route is not None else {},
         top_ks=_top_ks(request, strategy, routed),
-        overfetch=OVERFETCH if features.parsed.has_operators else 1,
         exact_terms=features.exact_terms,
         require_exact=route is not None and route.require_exact,
         when_empty=strategy.when_empty if routed else None,

@@ -42,7 +42,7 @@ class SearchService:
             response = _respond(run, query, outcomes)
         finally:
             usage.write(run.usage)
-        metrics.record_search(response, request.library_type)
+        metrics.record_search(response, _searched_type(response, request))
         return response
 
     def _outcomes(self, run: SearchRun, query: RetrievalQuery) -> Mapping[str, Outcome]:
@@ -57,6 +57,13 @@ class SearchService:
             run.fallbacks.append(f"{run.plan.strategy.name} -> {strategy.name}: {reason}")
             run.plan = replace(run.plan, strategy=strategy, when_empty=None)
             query = replace(query, require_exact=False)
+
+
+def _searched_type(response: SearchResponse, request: SearchRequest) -> str | None:
+    """The one type of library that a search was held to; None where it may have been several."""
+    if request.library_type is None and request.library_uid is not None and response.candidates:
+        return response.candidates[0].library_type
+    return request.library_type
 
 
 def _retrieval_query(run: SearchRun) -> RetrievalQuery:

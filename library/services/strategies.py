@@ -37,10 +37,9 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 class SearchPlan:
     """How one query is to be searched, and why. `confidence` is from 0 to 1.
 
-    `weights` by leg: None, or no entry, means the setting's. `top_ks` by leg, before `overfetch`, the factor for legs
-    whose hits are held to the query's operators afterwards. `exact_terms` are spellings of the query's codes; with
-    `require_exact` a hit of the full-text leg must hold one. `when_empty` names the strategy to go on with where this
-    one finds nothing; None where nothing is the answer.
+    `weights` by leg: None, or no entry, means the setting's. `top_ks` by leg. `exact_terms` are spellings of the
+    query's codes; with `require_exact` a hit of the full-text leg must hold one. `when_empty` names the strategy to go
+    on with where this one finds nothing; None where nothing is the answer.
     """
 
     strategy: Strategy
@@ -49,7 +48,6 @@ class SearchPlan:
     question_type: str = ""
     weights: Mapping[LegName, float | None] = field(default_factory=dict)
     top_ks: Mapping[LegName, int] = field(default_factory=dict)
-    overfetch: int = 1
     exact_terms: tuple[str, ...] = ()
     require_exact: bool = False
     when_empty: str | None = None

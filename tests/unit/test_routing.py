@@ -4,7 +4,7 @@ import pytest
 
 from library.services.query_context import features_of
 from library.services.query_language import parse
-from library.services.query_optimizer import OVERFETCH, plan_search
+from library.services.query_optimizer import plan_search
 from library.services.routing import ROUTES, route_of
 from library.services.strategies import STRATEGIES
 from library.services.types import STRATEGIES as STRATEGY_NAMES
@@ -76,7 +76,7 @@ def test_the_example_of_the_contract() -> None:
     plan = plan_search(SearchRequest(query="How do I fix kubernetes port 8080?"))
     assert (plan.question_type, plan.strategy.name, plan.confidence) == ("procedural", "hybrid", 0.95)
     assert plan.top_ks == {"vector": 50, "fulltext": 30, "graph": 30}
-    assert (plan.weights, plan.overfetch, plan.exact_terms, plan.when_empty) == ({}, 1, (), None)
+    assert (plan.weights, plan.exact_terms, plan.when_empty) == ({}, (), None)
 
 
 @pytest.mark.parametrize("name", [name for name in STRATEGY_NAMES if name != "auto"])
@@ -112,11 +112,6 @@ def test_no_route_takes_a_retriever_away_that_the_caller_named(legs: list[str]) 
     assert plan.strategy.name == "hybrid"
     assert set(legs) & set(plan.strategy.legs)
     assert plan_search(SearchRequest(query="E11000", search_types=list(reversed(TEXT_LEGS)))).strategy.name == "lexical"
-
-
-def test_operators_ask_for_more_hits_since_some_will_be_dropped() -> None:
-    assert plan_search(SearchRequest(query="salt -kiln")).overfetch == OVERFETCH
-    assert plan_search(SearchRequest(query="salt kiln")).overfetch == 1
 
 
 def test_full_text_counts_more_where_a_long_question_has_a_code() -> None:
