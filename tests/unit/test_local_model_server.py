@@ -6,7 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from mnemosyne.local.model_server import rerank
+from mnemosyne.local.model_server.encoder import Vectors
 from mnemosyne.local.model_server.errors import ApiError
+from mnemosyne.local.model_server.rerank import Passage, Query, score, telling_tokens
 from mnemosyne.local.model_server.sentences import sentence_spans
 from mnemosyne.local.model_server.vector_cache import VectorCache
 from mnemosyne.local.model_server.workers import Urgency, Workers
@@ -123,5 +126,65 @@ def test_sentences_cover_the_text(text: str, sentences: list[str]) -> None:
     assert [text[start:end] for start, end in sentence_spans(text)] == sentences
 
 
-def rows(*vectors: tuple[float, float]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def rows(*vectors: tuple[float, float]) -> Vectors:
     return np.array(vectors, dtype=np.float32)
+
+
+def passage(tokens: Vectors, sentences: list[int], windows: Vectors) -> Passage:
+    return Passage(
+        tokens=tokens.astype(np.float16),
+        windows=windows.astype(np.float16),
+        sentences=np.array(sentences, dtype=np.int32),
+        token_count=len(tokens),
+    )
+
+
+EAST, NORTH, SLOPE = (1.0, 0.0), (0.0, 1.0), (0.6, 0.8)
+
+
+def test_a_passage_that_says_everything_in_every_way_scores_1() -> None:
+    query = Query(tokens=rows(EAST, NORTH), whole=np.array(EAST, dtype=np.float32), token_count=2)
+    assert score(query, passage(rows(EAST, NORTH), [0], rows(EAST))) == pytest.approx(1.0)
+
+
+def test_the_score_is_the_weighted_sum_of_three_cosines() -> None:
+    # Query tokens east and north; the passage's one token is (0.6, 0.8): best cosines 0.6 and 0.8, on average 0.7,
+    # in the whole as in its one sentence. The wholes have a cosine of 0.6.
+    query = Query(tokens=rows(EAST, NORTH), whole=np.array(EAST, dtype=np.float32), token_count=2)
+    expected = rerank.PASSAGE_WEIGHT * 0.6 + rerank.MAXSIM_WEIGHT * 0.7 + rerank.NEAR_WEIGHT * 0.7
+    assert score(query, passage(rows(SLOPE), [0], rows(SLOPE))) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_best_window_of_a_long_passage_counts() -> None:
+    query = Query(tokens=rows(EAST), whole=np.array(EAST, dtype=np.float32), token_count=1)
+    tokens = rows(NORTH, EAST)
+    assert score(query, passage(tokens, [0], rows(NORTH, EAST))) == score(query, passage(tokens, [0], rows(EAST)))
+
+
+def test_words_said_in_one_place_score_above_words_scattered() -> None:
+    query = Query(tokens=rows(EAST, NORTH), whole=np.array(EAST, dtype=np.float32), token_count=2)
+    filler = (-1.0, 0.0)
+    together = passage(rows(EAST, NORTH, filler, filler, filler), [0, 1, 2, 3, 4], rows(EAST))
+    scattered = passage(rows(EAST, filler, filler, filler, NORTH), [0, 1, 2, 3, 4], rows(EAST))
+    # Scattered: the best three sentences have one of the two words, the other's best cosine there is 0.
+    assert score(query, together) - score(query, scattered) == pytest.approx(rerank.NEAR_WEIGHT * 0.5, abs=1e-3)
+
+
+def test_the_weights_add_up_to_1() -> None:
+    total = rerank.PASSAGE_WEIGHT + rerank.MAXSIM_WEIGHT + rerank.NEAR_WEIGHT
+    assert total == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "offsets", "telling"),
+    [
+        ("what is a lathe?", [(0, 4), (5, 7), (8, 9), (10, 12), (12, 15), (15, 16)], [3, 4]),
+        ("Who? The Who!", [(0, 3), (3, 4), (5, 8), (9, 12), (12, 13)], []),
+        ("it's red", [(0, 2), (2, 3), (3, 4), (5, 8)], [3]),
+        ("", [], []),
+    ],
+)
+def test_function_words_and_punctuation_of_a_query_do_not_count(
+    text: str, offsets: list[tuple[int, int]], telling: list[int]
+) -> None:
+    assert telling_tokens(text, offsets) == telling

@@ -1,7 +1,12 @@
 """Late interaction: score a passage against a query by all of their token vectors.
 
-Three cosines are blended: MaxSim (each query token's best cosine among the passage's tokens, averaged; Khattab and
-Zaharia, https://arxiv.org/abs/2004.12832), the cosine of the two texts, and that of the best sentence.
+Three cosines are blended, each measured to help beside the others (see the weights):
+
+- of the two texts, read as wholes;
+- MaxSim: each query token's best cosine among the passage's tokens, averaged (Khattab and Zaharia, 2020,
+  https://arxiv.org/abs/2004.12832). Function words and punctuation of the query are left out: they match everywhere;
+- the same within the best three adjacent sentences, because a passage that says it all in one place answers better
+  than one that has the words scattered.
 """
 
 from collections.abc import Sequence
@@ -17,26 +22,45 @@ from mnemosyne.local.model_server.workers import Urgency, Workers
 
 NAME = "bge-small-en-v1.5-late-interaction"
 
-MAXSIM_WEIGHT = 0.4
-PASSAGE_WEIGHT = 0.3
-SENTENCE_WEIGHT = 0.3
+PASSAGE_WEIGHT = 0.4
+MAXSIM_WEIGHT = 0.1
+NEAR_WEIGHT = 0.5
+NEAR = 3  # adjacent sentences
+
+_WORDS = (
+    "a an and are as at be been by can did do does for from had has have how if in into is it its of on or s t that "
+    "the their then there these they this to was were what when where which who whom whose why will with"
+)
+FUNCTION_WORDS = frozenset(_WORDS.split())
 
 Stored = npt.NDArray[np.float16]  # half the memory; the cosines differ by less than 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An encoded passage: vectors of length 1 of its tokens, its windows of 512 tokens and its sentences."""
+    """An encoded passage: vectors of length 1 of its tokens and of its windows of 512 tokens.
+
+    ``sentences`` holds the index of each sentence's first token, rising from 0.
+    """
 
     tokens: Stored
     windows: Stored
-    sentences: Stored
+    sentences: npt.NDArray[np.int32]
     token_count: int
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
         return self.tokens.nbytes + self.windows.nbytes + self.sentences.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An encoded query: vectors of length 1 of its telling tokens, and of the whole."""
+
+    tokens: Vectors
+    whole: Vectors
+    token_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +91,13 @@ class LateInteraction:
             token_count=asked.token_count + sum(passage.token_count for passage in found),
         )
 
-    def _query(self, text: str) -> "Query":
+    def _query(self, text: str) -> Query:
         plain = self._encoder.truncated(text)
         prefixed = self._encoder.truncated(QUERY_PREFIX + text)
+        telling = telling_tokens(text, plain.offsets)
+        vectors = _token_vectors(self._encoder.states(plain))
         return Query(
-            tokens=_token_vectors(self._encoder.states(plain)),
+            tokens=vectors[telling] if telling else vectors,
             whole=self._encoder.embedding(prefixed),
             token_count=len(plain.ids),
         )
@@ -79,33 +105,44 @@ class LateInteraction:
     def _passage(self, text: str) -> Passage:
         windows = self._encoder.windows(text)
         states = [self._encoder.states(window) for window in windows]
-        tokens = np.concatenate([_token_vectors(rows) for rows in states])
         passage = Passage(
-            tokens=tokens.astype(np.float16),
+            tokens=np.concatenate([_token_vectors(rows) for rows in states]).astype(np.float16),
             windows=normalised(np.stack([rows[0] for rows in states])).astype(np.float16),
-            sentences=_sentence_vectors(text, windows, tokens).astype(np.float16),
+            sentences=_first_tokens(text, windows),
             token_count=sum(len(window.ids) for window in windows),
         )
         self._cache.put(text, passage)
         return passage
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """An encoded query: vectors of length 1 of its tokens, and of the whole."""
-
-    tokens: Vectors
-    whole: Vectors
-    token_count: int
-
-
 def score(query: Query, passage: Passage) -> float:
     """The blend, from 0 to 1."""
-    maxsim = float((query.tokens @ passage.tokens.astype(np.float32).T).max(axis=1).mean())
+    cosines = query.tokens @ passage.tokens.astype(np.float32).T  # query tokens x passage tokens
+    by_sentence = np.maximum.reduceat(cosines, passage.sentences, axis=1)
+    near = max(
+        float(by_sentence[:, start : start + NEAR].max(axis=1).mean())
+        for start in range(max(1, by_sentence.shape[1] - NEAR + 1))
+    )
+    maxsim = float(by_sentence.max(axis=1).mean())
     whole = float((passage.windows.astype(np.float32) @ query.whole).max())
-    sentence = float((passage.sentences.astype(np.float32) @ query.whole).max())
-    blended = MAXSIM_WEIGHT * maxsim + PASSAGE_WEIGHT * whole + SENTENCE_WEIGHT * sentence
+    blended = PASSAGE_WEIGHT * whole + MAXSIM_WEIGHT * maxsim + NEAR_WEIGHT * near
     return min(1.0, max(0.0, blended))
+
+
+def telling_tokens(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """The indexes of the tokens that are neither function words nor punctuation.
+
+    A word may be several tokens: one that goes on where a part of a word ended is no function word ("the" of "lathe").
+    """
+    telling = []
+    previous_end = -1
+    for index, (start, end) in enumerate(offsets):
+        token = text[start:end]
+        goes_on = start == previous_end and text[start - 1].isalnum()
+        if token.isalnum() and (goes_on or token.lower() not in FUNCTION_WORDS):
+            telling.append(index)
+        previous_end = end
+    return telling
 
 
 def _token_vectors(states: Vectors) -> Vectors:
@@ -113,12 +150,10 @@ def _token_vectors(states: Vectors) -> Vectors:
     return normalised(states[1:-1] if len(states) > 2 else states)
 
 
-def _sentence_vectors(text: str, windows: Sequence[Window], tokens: Vectors) -> Vectors:
-    """The mean of each sentence's token vectors, read in the whole passage's context."""
+def _first_tokens(text: str, windows: Sequence[Window]) -> npt.NDArray[np.int32]:
+    """Where each sentence begins among the passage's tokens."""
     starts = [start for window in windows for start, _ in window.offsets]
-    if not starts:
-        return normalised(tokens.mean(axis=0, keepdims=True))
     ends = np.array([end for _, end in sentence_spans(text)])
-    of_sentence = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1)
-    means = [tokens[of_sentence == number].mean(axis=0) for number in np.unique(of_sentence)]
-    return normalised(np.stack(means))
+    sentence_of_token = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1)
+    _, first = np.unique(sentence_of_token, return_index=True)
+    return first.astype(np.int32) if len(first) else np.zeros(1, dtype=np.int32)
