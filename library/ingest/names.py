@@ -89,6 +89,8 @@ def find_names(words: list[Word], stop_words: Collection[str]) -> Counter[str]:
             run = run[1:]
         while run and run[-1].folded in CONNECTORS:
             run = run[:-1]
+        if len(run) > 1 and run[0].folded in _SECTION_WORDS and run[1].text.isdigit():
+            continue
         if not run or len(run) > MAX_NAME_WORDS or _is_shouted(run):
             continue
         if len(run) > 1:

@@ -19,7 +19,6 @@ from library.ingest.sources import Source, fingerprint
 
 # Raise when the same file would become something else: every item is then taken in anew.
 INGEST_VERSION: Final = "1"
-_IN_FLIGHT: Final = 2
 # After so many batches in a row that the service did not answer, the rest is not tried.
 _GIVE_UP_AFTER: Final = 2
 
@@ -30,13 +29,17 @@ def _ignore(_: int) -> None:
 
 @dataclass(slots=True)
 class Ingest:
-    """One run into one collection. `progress` is told how many sources are done, `after_batch` once a batch."""
+    """One run into one collection, with up to `in_flight` batches being embedded while others are read and written.
+
+    `progress` is told how many sources are done, `after_batch` is called once a batch.
+    """
 
     place: Place
     preparation: Preparation
     embedder: Embedder
     storage: Storage
     batch_items: int
+    in_flight: int
     progress: Callable[[int], None] = _ignore
     after_batch: Callable[[], None] = lambda: None
     report: IngestReport = field(default_factory=IngestReport)
@@ -50,11 +53,11 @@ class Ingest:
         self.report.library_uid = self.place.library_uid
         self.report.collection_uid = self.place.collection_uid
         pending: deque[tuple[list[Prepared], Future[Embedded]]] = deque()
-        with ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="embed") as pool:
+        with ThreadPoolExecutor(self.in_flight, thread_name_prefix="embed") as pool:
             try:
                 for batch in self._batches(sources):
                     pending.append((batch, pool.submit(self._embed, batch)))
-                    while len(pending) > _IN_FLIGHT:
+                    while len(pending) > self.in_flight:
                         self._finish(*pending.popleft())
                 while pending:
                     self._finish(*pending.popleft())
@@ -143,7 +146,7 @@ class Ingest:
         whole = []
         for item in batch:
             if item.uid in embedded.failed:
-                self._fail(item.source, item.uid, embedded.failed[item.uid])
+                self._fail(item.source, item.uid, _named(item.source, embedded.failed[item.uid]))
             else:
                 whole.append(item)
         if whole and not self._write(whole, embedded) and len(whole) > 1:
@@ -191,5 +194,8 @@ class Ingest:
 
 def _reason(source: Source, error: Exception) -> str:
     """In words for the person who gave the file, with its name."""
-    text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return _named(source, error.strerror or str(error) if isinstance(error, OSError) else str(error))
+
+
+def _named(source: Source, text: str) -> str:
     return text if source.name in text else f"{source.name}: {text}"

@@ -74,12 +74,14 @@ def ingest(
     schema.ensure(client.dimensions, index_config())
     place = writer.open_place(request.library.strip(), request.library_type, request.collection.strip())
     total(len(found.sources))
+    config = ingest_config()
     run = Ingest(
         place=place,
         preparation=_preparation(request, client, found, place),
         embedder=client,
         storage=default_storage,
-        batch_items=ingest_config().batch_items,
+        batch_items=config.batch_items,
+        in_flight=config.workers,
         progress=progress,
         after_batch=lambda: usage.write(_drained(records)),
     )

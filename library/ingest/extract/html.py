@@ -27,6 +27,8 @@ _PLAIN: Final = ["a", "abbr", "b", "cite", "del", "em", "i", "img", "ins", "kbd"
 _PLAIN_TOO: Final = ["strong", "sub", "sup", "tt", "u", "var"]
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
+# XHTML is read as HTML, which has no such line.
+_XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _TRAILING: Final = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
@@ -65,7 +67,7 @@ def decode_html(raw: bytes, name: str, encoding: str | None) -> str:
 def parse(markup: str) -> BeautifulSoup:
     """The page's tree. lxml's HTML parser knows no entities but HTML's own and loads nothing."""
     try:
-        return BeautifulSoup(markup, "lxml")
+        return BeautifulSoup(_XML_DECLARATION.sub("", markup), "lxml")
     except (ValueError, RecursionError) as error:
         raise ExtractionError("not readable: the HTML cannot be parsed") from error
 
