@@ -142,7 +142,7 @@ def model_config() -> ModelConfig:
         reranker_max_candidates=_positive("RERANKER_MAX_CANDIDATES", 32),
         reranker_timeout=_seconds("RERANKER_TIMEOUT", 30.0),
         reranker_text=_choice("RERANKER_TEXT", "full", ("full", "preview")),
-        embedding_timeout=_seconds("EMBEDDING_TIMEOUT", 30.0),
+        embedding_timeout=_seconds("EMBEDDING_TIMEOUT", 120.0),
         embedding_batch_size=_positive("EMBEDDING_BATCH_SIZE", 32),
     )
 

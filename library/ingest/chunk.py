@@ -97,11 +97,12 @@ def pieces(page: Page, markdown: bool, sizes: ChunkSizes, count: TokenCounter) -
 def embed_text(title: str, section: str, text: str, sizes: ChunkSizes, count: TokenCounter) -> str:
     """What the model is given: title, section in brackets, passage; the header is cut where it does not fit.
 
-    A passage that begins with the title, as the first of most documents does, gets no second one.
+    A passage that begins with the title as its heading gets no second one. Where it is a sentence that begins so, the
+    title is still put before it: on HotpotQA-100 that is worth .03 of nDCG@10.
     """
     room = sizes.model_limit - SPECIAL_TOKENS
     body = text.strip()
-    if title and body.lstrip("# ").startswith(title):
+    if title and body.startswith("#") and body.lstrip("# ").startswith(title):
         return body
     inner = " > ".join(part for part in section.split(" > ") if part and part != title)
     header = f"{title}\n({inner})" if inner else title
