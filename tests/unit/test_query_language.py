@@ -265,3 +265,17 @@ def test_long_garbage_takes_no_longer_than_long_text(unit: str) -> None:
     parsed = parse((unit * 4000)[:4000])
     to_lucene(parsed, FIELDS)
     assert time.process_time() - started < 1.0
+
+
+def test_a_name_quoted_in_a_long_question_is_preferred_and_not_required() -> None:
+    parsed = parse('Who was the singer of the album that has "Salt Kiln" as its first song?')
+    assert (parsed.phrases, parsed.preferred) == ((), ("Salt Kiln",))
+    assert not parsed.has_operators
+    assert parsed.words[-2:] == ("Salt", "Kiln")
+    assert 'text:"Salt Kiln"' in to_lucene(parsed, {"text": 1.0})
+    assert "+" in parsed.warnings[0]
+    assert parse('"salt kiln" glaze').phrases == ("salt kiln",)
+    insisted = parse('Who was the singer of the album that has +"Salt Kiln" as its first song?')
+    assert insisted.required == ("Salt Kiln",)
+    narrowed = parse('Who was the singer of the album that has "Salt Kiln" as its first song -live')
+    assert narrowed.phrases == ("Salt Kiln",)
