@@ -149,9 +149,9 @@ def test_a_passage_that_says_everything_in_every_way_scores_1() -> None:
 
 def test_the_score_is_the_weighted_sum_of_three_cosines() -> None:
     # Query tokens east and north; the passage's one token is (0.6, 0.8): best cosines 0.6 and 0.8, on average 0.7,
-    # in the whole as in its one sentence. The wholes have a cosine of 0.6.
+    # in its one sentence, which is its best three too. The wholes have a cosine of 0.6.
     query = Query(tokens=rows(EAST, NORTH), whole=np.array(EAST, dtype=np.float32), token_count=2)
-    expected = rerank.PASSAGE_WEIGHT * 0.6 + rerank.MAXSIM_WEIGHT * 0.7 + rerank.NEAR_WEIGHT * 0.7
+    expected = rerank.SENTENCE_WEIGHT * 0.7 + rerank.NEAR_WEIGHT * 0.7 + rerank.PASSAGE_WEIGHT * 0.6
     assert score(query, passage(rows(SLOPE), [0], rows(SLOPE))) == pytest.approx(expected, abs=1e-3)
 
 
@@ -170,8 +170,16 @@ def test_words_said_in_one_place_score_above_words_scattered() -> None:
     assert score(query, together) - score(query, scattered) == pytest.approx(rerank.NEAR_WEIGHT * 0.5, abs=1e-3)
 
 
+def test_one_sentence_that_says_it_all_scores_above_two_that_share_it() -> None:
+    query = Query(tokens=rows(EAST, NORTH), whole=np.array(EAST, dtype=np.float32), token_count=2)
+    one = passage(rows(EAST, NORTH), [0], rows(EAST))
+    two = passage(rows(EAST, NORTH), [0, 1], rows(EAST))
+    # Each of the two sentences has one of the words, and 0 for the other.
+    assert score(query, one) - score(query, two) == pytest.approx(rerank.SENTENCE_WEIGHT * 0.5, abs=1e-3)
+
+
 def test_the_weights_add_up_to_1() -> None:
-    total = rerank.PASSAGE_WEIGHT + rerank.MAXSIM_WEIGHT + rerank.NEAR_WEIGHT
+    total = rerank.SENTENCE_WEIGHT + rerank.NEAR_WEIGHT + rerank.PASSAGE_WEIGHT
     assert total == pytest.approx(1.0)
 
 

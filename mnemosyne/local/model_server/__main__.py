@@ -13,6 +13,7 @@ from mnemosyne.local.model_server.rerank import LateInteraction
 from mnemosyne.local.model_server.workers import Workers
 
 WAITING_TEXTS = 4096
+GRACEFUL_SECONDS = 5  # for requests under way when told to end
 CACHE_BYTES = 384 * 1024 * 1024  # about 1,500 passages of 300 tokens
 
 
@@ -29,7 +30,14 @@ def main() -> None:
     encoder = Encoder(given.onnx, given.tokenizer)
     workers = Workers(threads=os.cpu_count() or 1, capacity=WAITING_TEXTS)
     app = create_app(ModelApi(encoder, workers, LateInteraction(encoder, workers, given.cache_bytes)))
-    uvicorn.run(app, host=given.host, port=given.port, log_level="warning", access_log=False)
+    uvicorn.run(
+        app,
+        host=given.host,
+        port=given.port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACEFUL_SECONDS,
+    )
 
 
 if __name__ == "__main__":
