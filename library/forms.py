@@ -8,7 +8,7 @@ from django import forms
 from library.content_types import CONTENT_TYPES
 from library.exceptions import InvalidRequest
 from library.graph.browse import LibraryEntry
-from library.services.types import MAX_LIMIT
+from library.services.types import MAX_EXPAND, MAX_LIMIT
 
 ANY_LIBRARY: Final = ("", "All libraries")
 ANY_TYPE: Final = ("", "All types")
@@ -22,6 +22,7 @@ STRATEGIES: Final = [
     ("lexical_first", "By words, ordered by meaning"),
 ]
 RERANK: Final = [("true", "On"), ("false", "Off: faster")]
+GROUPINGS: Final = [("chunk", "Every passage"), ("item", "Best passage of each item")]
 # The message of a whole number that is none, as the API words it.
 _WHOLE: Final = {"invalid": "A valid integer is required."}
 MAX_CONCEPT_OFFSET: Final = 100_000
@@ -78,10 +79,23 @@ class SearchForm(FilterForm):
     )
     offset = forms.IntegerField(required=False, error_messages=_WHOLE, widget=forms.HiddenInput)
     rerank = forms.ChoiceField(required=False, label="Re-ranking", choices=RERANK)
-    field_order = ("query", "library_uid", "library_type", "collection_uid", "strategy", "limit", "rerank")
+    group_by = forms.CharField(required=False, label="Show", widget=forms.Select(choices=GROUPINGS))
+    expand = forms.IntegerField(
+        required=False,
+        label="Passages around each",
+        error_messages=_WHOLE,
+        widget=forms.NumberInput(attrs={"min": 0, "max": MAX_EXPAND, "required": True}),
+    )
+    field_order = (
+        *("query", "library_uid", "library_type", "collection_uid"),
+        *("strategy", "group_by", "limit", "rerank", "expand"),
+    )
 
     def __init__(self, data: Mapping[str, Any], libraries: Sequence[LibraryEntry], default_limit: int) -> None:
         defaults = {"limit": str(default_limit), "strategy": "auto", "rerank": "true"}
+        defaults |= {"group_by": "chunk", "expand": "0"}
+        # Whether something of the second row was chosen, so that it is not hidden.
+        self.has_options = any(data.get(name, value) != value for name, value in defaults.items())
         super().__init__({**defaults, **data}, libraries)
         offered = [
             (collection.uid, f"{library.name}: {collection.name}")
@@ -93,7 +107,7 @@ class SearchForm(FilterForm):
     def clean(self) -> dict[str, Any]:
         """A number that was sent empty is an error, not the default."""
         cleaned = super().clean()
-        for name in ("limit", "offset"):
+        for name in ("limit", "offset", "expand"):
             if name in self.data and cleaned.get(name) is None and name not in self.errors:
                 self.add_error(name, _WHOLE["invalid"])
         return cleaned
@@ -101,10 +115,10 @@ class SearchForm(FilterForm):
     def given(self) -> dict[str, Any]:
         """What `build_request` takes; None where nothing was given."""
         cleaned = self.cleaned_data
-        texts = ("library_uid", "library_type", "collection_uid", "strategy")
+        texts = ("library_uid", "library_type", "collection_uid", "strategy", "group_by")
         found: dict[str, Any] = {name: cleaned[name] or None for name in texts}
-        rerank = {"true": True, "false": False}.get(cleaned["rerank"])
-        return found | {"limit": cleaned["limit"], "offset": cleaned["offset"], "rerank": rerank}
+        found |= {name: cleaned[name] for name in ("limit", "offset", "expand")}
+        return found | {"rerank": {"true": True, "false": False}.get(cleaned["rerank"])}
 
 
 class ConceptForm(FilterForm):

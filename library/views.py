@@ -89,7 +89,7 @@ def _search(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | N
 def _request(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None) -> SearchRequest:
     """The request; before there is a query, a stand-in lets the other parameters be checked all the same."""
     query = form.cleaned_data["query"] if "query" in given else "-"
-    return build_request(query, **form.given(), allowed_library_uids=allowed)
+    return build_request(query, **form.given(), facets=True, allowed_library_uids=allowed)
 
 
 def _libraries(allowed: frozenset[str] | None, context: dict[str, Any]) -> tuple[browse.LibraryEntry, ...]:

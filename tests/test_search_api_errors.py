@@ -44,6 +44,11 @@ BAD = [
     ({"query": "q", "search_types": ["telepathy"]}, "search_types"),
     ({"query": "q", "graph_max_depth": 99}, "graph_max_depth"),
     ({"query": "q", "rerank": "perhaps"}, "rerank"),
+    ({"query": "q", "group_by": "shelf"}, "group_by"),
+    ({"query": "q", "expand": -1}, "expand"),
+    ({"query": "q", "expand": 6}, "expand"),
+    ({"query": "q", "expand": "1e9"}, "expand"),
+    ({"query": "q", "facets": "perhaps"}, "facets"),
 ]
 
 

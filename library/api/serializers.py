@@ -5,7 +5,17 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from library.services.types import MAX_GRAPH_DEPTH, MAX_OFFSET
+from library.services.types import (
+    FUSIONS,
+    GROUPINGS,
+    MAX_EXPAND,
+    MAX_GRAPH_DEPTH,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    MAX_TOP_K,
+    STRATEGIES,
+    TEXT_LEGS,
+)
 
 MAX_CONCEPTS: Final = 200
 MAX_GRAPH_CONCEPTS: Final = 200
@@ -31,22 +41,43 @@ class StrictSerializer(serializers.Serializer[Any]):
 class SearchInput(StrictSerializer):
     """The body of a search. Types are checked here, ranges and choices by `SearchRequest`, for every way in alike."""
 
-    query = serializers.CharField(trim_whitespace=False, allow_blank=True)
+    query = serializers.CharField(trim_whitespace=False, allow_blank=True, help_text="the query language included")
     library_uid = serializers.CharField(required=False, allow_null=True)
     library_type = serializers.CharField(required=False, allow_null=True)
     collection_uid = serializers.CharField(required=False, allow_null=True)
-    search_types = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True, max_length=10)
-    limit = serializers.IntegerField(required=False, allow_null=True)
-    offset = serializers.IntegerField(required=False, allow_null=True)
-    vector_top_k = serializers.IntegerField(required=False, allow_null=True)
-    fulltext_top_k = serializers.IntegerField(required=False, allow_null=True)
-    graph_max_depth = serializers.IntegerField(required=False, allow_null=True)
+    search_types = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        allow_null=True,
+        max_length=10,
+        help_text=f"the legs that may run, of {', '.join(TEXT_LEGS)}",
+    )
+    limit = serializers.IntegerField(required=False, allow_null=True, help_text=f"1 to {MAX_LIMIT}")
+    offset = serializers.IntegerField(required=False, allow_null=True, help_text=f"0 to {MAX_OFFSET}")
+    vector_top_k = serializers.IntegerField(required=False, allow_null=True, help_text=f"1 to {MAX_TOP_K}")
+    fulltext_top_k = serializers.IntegerField(required=False, allow_null=True, help_text=f"1 to {MAX_TOP_K}")
+    graph_max_depth = serializers.IntegerField(required=False, allow_null=True, help_text=f"0 to {MAX_GRAPH_DEPTH}")
     rerank = serializers.BooleanField(required=False, allow_null=True)
     include_images = serializers.BooleanField(required=False, allow_null=True)
-    strategy = serializers.CharField(required=False, allow_null=True)
-    fusion = serializers.CharField(required=False, allow_null=True)
-    group_by = serializers.CharField(required=False, allow_null=True)
-    expand = serializers.IntegerField(required=False, allow_null=True)
+    strategy = serializers.CharField(
+        required=False, allow_null=True, help_text=f"one of {', '.join(STRATEGIES)}; the caller's own always wins"
+    )
+    fusion = serializers.CharField(required=False, allow_null=True, help_text=f"one of {', '.join(FUSIONS)}")
+    group_by = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text=f"one of {', '.join(GROUPINGS)}; by item: its best chunk, metadata.other_chunks counts the others",
+    )
+    expand = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        help_text=f"0 to {MAX_EXPAND}: so many chunks before and after each hit, as metadata.context",
+    )
+    facets = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        help_text="count all candidates by library, type and collection; without it, facets is null",
+    )
 
 
 class ConceptListInput(StrictSerializer):

@@ -3,18 +3,29 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from enum import Enum
 from typing import Any, Final
 
-from library.services.types import SearchResponse
+from library.services.types import SearchCandidate, SearchResponse
 
 # Fields of a candidate that serve the search itself and are not part of what callers are shown.
 _INTERNAL: Final = frozenset({"text"})
-# A word and the combining marks that belong to it, so that a decomposed letter does not end a word.
-_WORD: Final = re.compile(r"\w(?:\w|[\u0300-\u036f])*")
+# Marks that belong to the letter before them, so that a decomposed letter, a vowel point or a vowel sign does not end
+# a word: Latin, Hebrew, Arabic, the scripts of India (but their full stops), and variants of a letter.
+_MARKS: Final = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a4d\u0a81-\u0a83\u0abc-\u0acd"
+    "\u0b01-\u0b03\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0c00-\u0c04\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f"
+)
+_WORD: Final = re.compile(rf"\w[\w{_MARKS}]*")
+# Control characters become spaces: those of ASCII and of Latin 1, and those that turn the direction of the text.
+_CONTROLS: Final = dict.fromkeys(
+    (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
+)
 # Lucene's English stop words: the index does not know them, so they explain no hit.
 _STOPPED: Final = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
@@ -85,14 +96,36 @@ def segments(text: str, words: frozenset[str]) -> tuple[Segment, ...]:
     The pieces are raw text: each is to be escaped on its own when shown, so that a highlight never falls inside a
     tag or an entity.
     """
+    return marked(text, [(hit.start, hit.end) for hit in word_hits(text, words)])
+
+
+def marked(text: str, highlights: Sequence[Sequence[int]]) -> tuple[Segment, ...]:
+    """The text cut at the offsets of its highlights, as `segments` does by words.
+
+    Offsets count characters of `text`. Those that do not lie inside it, in order, side by side, are passed over.
+    """
     pieces: list[Segment] = []
     done = 0
-    for hit in word_hits(text, words):
-        pieces.append(Segment(text[done : hit.start], False))
-        pieces.append(Segment(text[hit.start : hit.end], True))
-        done = hit.end
+    for start, end in highlights:
+        if done <= start < end <= len(text):
+            pieces += (Segment(text[done:start], False), Segment(text[start:end], True))
+            done = end
     pieces.append(Segment(text[done:], False))
     return tuple(piece for piece in pieces if piece.text)
+
+
+def passage_segments(candidate: SearchCandidate) -> tuple[Segment, ...]:
+    """What is shown of a hit: its best passage with the words that were asked for, or the beginning of its text.
+
+    An ellipsis stands where the chunk goes on.
+    """
+    passage = candidate.metadata.get("passage")
+    if not passage or not passage["text"]:
+        return marked(candidate.text_preview, ())
+    text, start = passage["text"], passage["start"]
+    before = (Segment("… ", False),) if candidate.text[:start].strip() else ()
+    after = (Segment(" …", False),) if candidate.text[start + len(text) :].strip() else ()
+    return (*before, *marked(text, passage["highlights"]), *after)
 
 
 def _folded(word: str) -> str:
@@ -101,6 +134,16 @@ def _folded(word: str) -> str:
     if len(bare) <= 3 or not bare.endswith("s") or bare.endswith(("us", "ss")):
         return bare
     return bare[:-3] + "y" if bare.endswith("ies") and not bare.endswith(("eies", "aies")) else bare[:-1]
+
+
+def printable(text: str) -> str:
+    """The text without control characters: what a document holds must not steer a terminal."""
+    return text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, fit for a terminal."""
+    return " ".join(printable(text).split())
 
 
 def place(metadata: Mapping[str, Any]) -> str:

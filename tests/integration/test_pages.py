@@ -73,7 +73,10 @@ def test_the_form_stands_before_there_is_a_query(reader: Client, graph: None) ->
     place = Place("manuals")
     page = soup(reader.get(SEARCH).content)
     names = [field["name"] for field in page.select("form.search [name]")]
-    assert names == ["query", "library_uid", "library_type", "collection_uid", "strategy", "rerank", "limit"]
+    assert names == [
+        *("query", "library_uid", "library_type", "collection_uid"),
+        *("strategy", "group_by", "limit", "rerank", "expand"),
+    ]
     for field in page.select("form.search [name]"):
         assert page.find("label", attrs={"for": field["id"]}) is not None
     options = [(option["value"], option.get_text()) for option in page.select("[name=library_uid] option")]
@@ -91,10 +94,11 @@ def test_the_page_shows_hits_with_their_words_marked_and_how_they_were_found(rea
     page = soup(answer.content)
     assert titles(answer.content) == ["Lathe manual"]
     assert [mark.get_text() for mark in page.select("mark")] == ["Lathe", "lathe", "rate"]
-    legs = {row.th.get_text(): row.td.get_text() for row in page.select(".how tbody tr")}  # type: ignore[union-attr]
+    legs = {row.th.get_text(): row.td.get_text() for row in page.select(".legs tbody tr")}  # type: ignore[union-attr]
     assert legs == {"vector": "skipped", "fulltext": "ok", "graph": "empty", "image": "empty", "rerank": "skipped"}
     parts = {row.th.get_text(): row.td.get_text() for row in page.select(".hits details tr")}  # type: ignore[union-attr]
-    assert parts["rrf_components: fulltext"] == "0.016393"
+    assert float(parts["rrf_components.fulltext"]) == pytest.approx(1 / 61, abs=1e-9)
+    assert parts["rrf_components.fulltext"] == parts["fused_score"]
     assert parts["lexical_rank"] == "1"
     assert page.select_one("[role=status]") is not None
     assert page.select_one("[name=query]")["value"] == "lathe rate"  # type: ignore[index]
@@ -159,7 +163,7 @@ def test_text_of_documents_and_queries_never_becomes_markup(reader: Client, grap
         words = {"turbine": {"turbine"}, "script": {"script"}, "mark": {"mark"}, "amp": {"amp"}}
         marked = {mark.get_text().lower() for mark in page.select("mark")}
         assert marked <= words.get(query, {"script", "alert", "3", "svg", "onload", "4", "7", "add"}), query
-        for shown, whole in zip(page.select(".preview"), page.select(".hits h2"), strict=True):
+        for shown, whole in zip(page.select(".passage"), page.select(".hits h2"), strict=True):
             assert whole.get_text() == title
             assert shown.get_text() in (text, "mark amp script svg add 7")
         assert re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;|#39;)", answer.content.decode()) is None, query
@@ -173,10 +177,10 @@ def test_the_hostile_document_is_found_and_shown_as_written(reader: Client, grap
     Place("hostile").item(heading.removeprefix("# "), [text])
     settle()
     answer = reader.get(SEARCH, {"query": query, "rerank": "false"})
-    (preview,) = soup(answer.content).select(".preview")
-    assert preview.get_text() == text
-    assert "{{ 7|add:7 }}" in preview.get_text()
-    assert preview.select("mark") != []
+    (passage,) = soup(answer.content).select(".passage")
+    assert passage.get_text() == text
+    assert "{{ 7|add:7 }}" in passage.get_text()
+    assert passage.select("mark") != []
 
 
 @pytest.mark.neo4j
@@ -198,8 +202,10 @@ def test_the_style_sheet_is_served(db: None, client: Client) -> None:
 BAD = [
     *[("query=q&limit=" + value, "limit") for value in ("0", "-1", "abc", "1e9", "", "201", "1.5", "%00")],
     *[("query=q&offset=" + value, "offset") for value in ("-1", "abc", "", "1001", "9" * 400)],
+    *[("query=q&expand=" + value, "expand") for value in ("-1", "abc", "", "6", "1.5")],
+    ("query=q&group_by=shelf", "group_by"),
     *[("query=q&page=" + value, "page") for value in ("0", "-1", "999999")],
-    *[(f"query=q&{name}=1&{name}=2", name) for name in ("limit", "offset", "library_uid")],
+    *[(f"query=q&{name}=1&{name}=2", name) for name in ("limit", "offset", "library_uid", "group_by", "expand")],
     ("query=a&query=b", "query"),
     ("query=", "query"),
     ("query=%20%20", "query"),

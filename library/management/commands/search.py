@@ -1,8 +1,11 @@
 """Search from the command line: the same service, the same answer."""
 
 import json
+import re
 from argparse import ArgumentParser
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand
 
@@ -10,12 +13,26 @@ from library.exceptions import InvalidRequest
 from library.graph import browse
 from library.management.arguments import Once
 from library.management.exit_codes import exit_codes
-from library.services.present import legs_line, place, response_as_dict
+from library.services.explain import hit_lines, search_lines
+from library.services.present import legs_line, one_line, passage_segments, place, printable, response_as_dict
+from library.services.query_optimizer import understand
 from library.services.requests import build_request
 from library.services.search import SearchService
-from library.services.types import FUSIONS, STRATEGIES, Scope, SearchCandidate, SearchResponse
+from library.services.types import (
+    FUSIONS,
+    GROUPINGS,
+    STRATEGIES,
+    TEXT_LEGS,
+    Facets,
+    Scope,
+    SearchCandidate,
+    SearchRequest,
+    SearchResponse,
+)
 
-PREVIEW_CHARS = 240
+PREVIEW_CHARS: Final = 240
+NO_GOOD_MATCH: Final = "No good match: the nearest passages are shown."
+_SPACE: Final = re.compile(r"\s+")
 
 
 class Command(BaseCommand):
@@ -36,41 +53,83 @@ class Command(BaseCommand):
         parser.add_argument("--offset", action=Once, type=int, help="how many results to pass over")
         parser.add_argument("--strategy", action=Once, help=f"one of {', '.join(STRATEGIES)}")
         parser.add_argument("--fusion", action=Once, help=f"one of {', '.join(FUSIONS)}")
+        parser.add_argument("--search-types", action=Once, metavar="LEG,LEG", help=f"of {', '.join(TEXT_LEGS)}")
+        parser.add_argument(
+            "--group-by", action=Once, help=f"one of {', '.join(GROUPINGS)}; item: its best passage only"
+        )
+        parser.add_argument(
+            "--expand", action=Once, type=int, metavar="N", help="with N passages before and after each"
+        )
+        parser.add_argument("--facets", action="store_true", help="count all candidates by library, type, collection")
         parser.add_argument("--no-rerank", action="store_true", help="keep the fused order")
+        parser.add_argument("--no-images", action="store_true", help="look for no pictures")
+        parser.add_argument("--explain", action="store_true", help="print how the search went, and each hit's parts")
         parser.add_argument("--json", action="store_true", help="print the response as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Search and print."""
         with exit_codes():
-            names = ("library_type", "collection_uid", "limit", "offset", "strategy", "fusion")
-            request = build_request(
-                _query(options["query"]),
-                **{name: options[name] for name in names},
-                library_uid=_library_uid(options),
-                rerank=False if options["no_rerank"] else None,
-            )
-            response = SearchService().search(request)
+            response = SearchService().search(_request(options))
         if options["json"]:
             shown = json.dumps(response_as_dict(response), indent=2, ensure_ascii=False, allow_nan=False)
             self.stdout.write(shown)
         else:
-            self._print(response)
+            self._print(response, options["explain"])
 
-    def _print(self, response: SearchResponse) -> None:
+    def _print(self, response: SearchResponse, explained: bool) -> None:
+        if response.no_good_match and response.candidates:
+            self.stdout.write(f"{NO_GOOD_MATCH}\n\n")
         for candidate in response.candidates:
-            self.stdout.write(self.style.SUCCESS(f"{candidate.rank:>3}. {candidate.item_title}"))
-            self.stdout.write(f"     {_about(candidate)}")
-            self.stdout.write(f"     {_shortened(candidate.text_preview)}\n\n")
+            self._print_hit(candidate, explained)
         for image in response.images:
             self.stdout.write(f"     picture: {_shortened(image.description or image.item_title)} ({image.source})")
         if not response.candidates:
             self.stdout.write("Nothing found.")
+        for title, counts in _facets(response.facets):
+            self.stdout.write(f"{title}: {counts}")
+        if explained:
+            question_type = understand(response.query).question_type
+            self.stdout.write("\n".join(search_lines(response, question_type)))
+        else:
+            self._print_summary(response)
+        for warning in response.warnings:
+            self.stderr.write(self.style.WARNING(f"warning: {one_line(warning)}"))
+
+    def _print_hit(self, candidate: SearchCandidate, explained: bool) -> None:
+        self.stdout.write(self.style.SUCCESS(f"{candidate.rank:>3}. {one_line(candidate.item_title)}"))
+        self.stdout.write(f"     {_about(candidate)}")
+        before, after = _context(candidate)
+        passage = "".join(
+            self.style.MIGRATE_HEADING(text) if segment.hit else text
+            for segment in passage_segments(candidate)
+            if (text := _SPACE.sub(" ", printable(segment.text)))
+        )
+        for line in (*before, passage.strip(), *after):
+            self.stdout.write(f"     {line}")
+        for line in hit_lines(candidate) if explained else ():
+            self.stdout.write(f"       {printable(line)}")
+        self.stdout.write("\n")
+
+    def _print_summary(self, response: SearchResponse) -> None:
         plain = response_as_dict(response)
         strategy = f"{response.search_strategy} ({response.strategy_confidence:.2f})"
         self.stdout.write(f"legs: {legs_line(plain['legs'].items())}")
         self.stdout.write(f"{strategy}: {response.strategy_reason}; {response.search_time_ms:.0f} ms in all")
-        for warning in response.warnings:
-            self.stderr.write(self.style.WARNING(f"warning: {warning}"))
+
+
+def _request(options: dict[str, Any]) -> SearchRequest:
+    """The request that the arguments ask for. Raises `InvalidRequest`."""
+    names = ("library_type", "collection_uid", "limit", "offset", "strategy", "fusion", "group_by", "expand")
+    types = options["search_types"]
+    return build_request(
+        _query(options["query"]),
+        **{name: options[name] for name in names},
+        library_uid=_library_uid(options),
+        search_types=None if types is None else [name.strip() for name in types.split(",")],
+        rerank=False if options["no_rerank"] else None,
+        include_images=False if options["no_images"] else None,
+        facets=options["facets"],
+    )
 
 
 def _query(words: str | list[str]) -> str:
@@ -99,11 +158,29 @@ def _library_uid(options: dict[str, Any]) -> str | None:
 
 
 def _about(candidate: SearchCandidate) -> str:
+    others = candidate.metadata.get("other_chunks")
     parts = [place(candidate.metadata), candidate.library_type, f"found by {candidate.source}"]
-    return " · ".join([part for part in parts if part] + [f"score {candidate.score:.4f}"])
+    parts += [f"score {candidate.score:.4f}", f"{others} more of this item" if others else ""]
+    return one_line(" · ".join(part for part in parts if part))
+
+
+def _context(candidate: SearchCandidate) -> tuple[list[str], list[str]]:
+    """The passages before and after a hit, where they were asked for, on one line each."""
+    context = candidate.metadata.get("context") or ()
+    before = [f"| {_shortened(part['text'])}" for part in context if part["chunk_index"] < candidate.chunk_index]
+    return before, [f"| {_shortened(part['text'])}" for part in context if part["chunk_index"] > candidate.chunk_index]
+
+
+def _facets(facets: Facets | None) -> Iterator[tuple[str, str]]:
+    """A line for each facet: its values with their counts."""
+    if facets is None:
+        return
+    for field in fields(facets):
+        counts = getattr(facets, field.name)
+        yield field.name, ", ".join(f"{one_line(found.label)} {found.count}" for found in counts) or "none"
 
 
 def _shortened(text: str) -> str:
-    """The preview on one line."""
-    line = " ".join(text.split())
+    """The beginning of a text on one line."""
+    line = one_line(text)
     return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1].rstrip() + "…"
