@@ -25,7 +25,7 @@ class ModelAPIForm(forms.ModelForm):
 
     def clean_api_key(self) -> str:
         """The new key, or the stored one where none was typed."""
-        return self.cleaned_data["api_key"] or self.instance.api_key
+        return str(self.cleaned_data["api_key"] or self.instance.api_key)
 
 
 @admin.register(ModelAPI)

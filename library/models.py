@@ -21,9 +21,7 @@ class ModelAPI(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     api_type = models.CharField(max_length=20, choices=ApiType, default=ApiType.OPENAI)
-    base_url = models.URLField(
-        max_length=500, help_text="Up to and without /v1, for example http://synesis:8400"
-    )
+    base_url = models.URLField(max_length=500, help_text="Up to and without /v1, for example http://synesis:8400")
     api_key = models.CharField(max_length=500, blank=True)
     is_active = models.BooleanField(default=True)
 
@@ -64,9 +62,7 @@ class AIModel(models.Model):
         verbose_name = "AI model"
         constraints = (
             models.UniqueConstraint(fields=["api", "name", "role"], name="one_record_per_model"),
-            models.UniqueConstraint(
-                fields=["role"], condition=Q(is_system=True), name="one_system_model_per_role"
-            ),
+            models.UniqueConstraint(fields=["role"], condition=Q(is_system=True), name="one_system_model_per_role"),
             models.CheckConstraint(
                 condition=~Q(role="embedding") | Q(dimensions__gt=0), name="embedding_has_dimensions"
             ),

@@ -14,8 +14,8 @@ from library.graph import schema, session
 from library.graph.hydrate import chunk_records
 from library.models import AIModel, ModelAPI
 from library.services.breaker import BREAKER
+from library.services.retrieval import RETRIEVERS
 from library.services.retrievers.base import RetrievalQuery
-from library.services.search import RETRIEVERS
 from library.services.types import Scope
 from mnemosyne.local import stack as local_stack
 from mnemosyne.local.state import ModelService, Neo4jService, Services

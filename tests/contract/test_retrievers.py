@@ -6,9 +6,9 @@ import pytest
 
 from library.exceptions import GraphUnavailable
 from library.graph import session
+from library.services.retrieval import RETRIEVERS
 from library.services.retrievers.base import RetrievalQuery, Retriever
 from library.services.retrievers.lucene import MAX_SCOPE_CLAUSES
-from library.services.search import RETRIEVERS
 from library.services.types import Scope
 from tests.builder import Place, chunk_uid, hex_uid, settle, unit, write
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from library.services.requests import build_request
+from library.services.retrieval import RETRIEVERS
 from library.services.retrievers.base import RetrievalQuery
-from library.services.search import RETRIEVERS, SearchService
+from library.services.search import SearchService
 from library.services.types import Scope
 from tests.builder import Place, chunk_uid, hex_uid, settle, write
 from tests.fakes import fake_models, record_models

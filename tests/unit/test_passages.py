@@ -1,6 +1,7 @@
 """Which part of a chunk is shown."""
 
 import unicodedata
+from typing import Literal
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_the_window_with_most_different_words_wins() -> None:
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_offsets_are_right_for_both_forms_of_a_letter(form: str) -> None:
+def test_offsets_are_right_for_both_forms_of_a_letter(form: Literal["NFC", "NFD"]) -> None:
     text = unicodedata.normalize(form, f"{FILLER}Die Prüfgröße der Fräsmaschine im Café.")
     passage = best_passage(text, query_words("prüfgröße café"), 100)
     shown = [unicodedata.normalize("NFC", passage.text[start:end]) for start, end in passage.highlights]
