@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from library.api.serializers import SearchInput
 from library.services.search import SearchService
 from library.services.types import LegReport, SearchCandidate, SearchRequest, SearchResponse
 from tests.api_client import CONCEPTS, SEARCH, post, token_client
@@ -244,6 +245,88 @@ def test_text_comes_back_raw(api: Client, graph: None) -> None:
     (hit,) = post(api, {"query": "turbine"}).json()["candidates"]
     assert hit["item_title"] == "<img src=x onerror=alert(1)>"
     assert hit["text_preview"] == text
+
+
+# --- grouping, context, facets, relevance ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(graph: None) -> Place:
+    """Two libraries; one of the items has three chunks with the word."""
+    place = Place("manuals")
+    place.item("Lathe manual", ["A lathe turns.", "The lathe stops, the lathe waits.", "Oil the lathe."])
+    place.item("Wood turning", ["Wood on a lathe."])
+    Place("tales", "fiction").item("A tale", ["A lathe dreamt."])
+    settle()
+    return place
+
+
+@pytest.mark.neo4j
+def test_grouped_by_item_each_item_is_shown_once_with_the_number_of_its_other_chunks(api: Client, shelf: Place) -> None:
+    found = post(api, {"query": "lathe", "rerank": False, "group_by": "item"}).json()["candidates"]
+    others = {hit["item_title"]: hit["metadata"]["other_chunks"] for hit in found}
+    assert others == {"Lathe manual": 2, "Wood turning": 0, "A tale": 0}
+    assert [hit["rank"] for hit in found] == [1, 2, 3]
+
+
+@pytest.mark.neo4j
+def test_expand_gives_the_chunks_around_a_hit(api: Client, shelf: Place) -> None:
+    (hit,) = post(api, {"query": "waits", "rerank": False, "expand": 1}).json()["candidates"]
+    assert hit["metadata"]["context"] == [
+        {"chunk_index": 0, "text": "A lathe turns."},
+        {"chunk_index": 2, "text": "Oil the lathe."},
+    ]
+
+
+@pytest.mark.neo4j
+def test_facets_count_the_candidates_of_all_pages_and_only_where_asked_for(api: Client, shelf: Place) -> None:
+    body = {"query": "lathe", "rerank": False, "limit": 1}
+    assert post(api, body).json()["facets"] is None
+    found = post(api, {**body, "facets": True}).json()
+    assert len(found["candidates"]) == 1
+    assert found["facets"] == {
+        "libraries": [
+            {"value": shelf.library_uid, "label": "manuals", "count": 4},
+            {"value": hex_uid("tales"), "label": "tales", "count": 1},
+        ],
+        "library_types": [
+            {"value": "technical", "label": "technical", "count": 4},
+            {"value": "fiction", "label": "fiction", "count": 1},
+        ],
+        "collections": [
+            {"value": shelf.collection_uid, "label": "general", "count": 4},
+            {"value": hex_uid("tales/general"), "label": "general", "count": 1},
+        ],
+    }
+    scoped = post(api, {**body, "facets": True, "library_type": "fiction"}).json()["facets"]
+    assert [found["value"] for found in scoped["libraries"]] == [hex_uid("tales")]
+
+
+@pytest.mark.neo4j
+def test_what_finds_nothing_has_no_good_match(api: Client, shelf: Place) -> None:
+    found = post(api, {"query": "xylophone", "rerank": False, "facets": True}).json()
+    assert (found["candidates"], found["no_good_match"]) == ([], True)
+    assert found["facets"] == {"libraries": [], "library_types": [], "collections": []}
+    assert post(api, {"query": "lathe", "rerank": False}).json()["no_good_match"] is False
+
+
+@pytest.mark.neo4j
+def test_a_passage_is_a_part_of_the_text_and_its_highlights_are_the_words(api: Client, graph: None) -> None:
+    text = "Padding. " * 200 + "Das Cafe\u0301 an der STRASSE hat Gröſse." + " Padding." * 200
+    Place("orte").item("Ort", [text])
+    settle()
+    (hit,) = post(api, {"query": "ort café straße", "rerank": False}).json()["candidates"]
+    passage = hit["metadata"]["passage"]
+    assert text[passage["start"] :].startswith(passage["text"])
+    marked = [passage["text"][start:end] for start, end in passage["highlights"]]
+    assert marked == ["Cafe\u0301", "STRASSE"]
+
+
+def test_every_parameter_that_needs_telling_is_told_in_the_serializer() -> None:
+    fields = SearchInput().fields
+    asked = set(SearchRequest.__dataclass_fields__) - {"query_image", "allowed_library_uids"}
+    assert set(fields) == asked
+    assert all(fields[name].help_text for name in ("group_by", "expand", "facets", "strategy", "fusion"))
 
 
 @pytest.mark.neo4j

@@ -6,7 +6,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from library.services.present import as_plain, legs_line, place, query_words, segments
+from library.services.present import (
+    as_plain,
+    legs_line,
+    one_line,
+    passage_segments,
+    place,
+    printable,
+    query_words,
+    segments,
+)
+from library.services.present import marked as marked_at
+from library.services.types import SearchCandidate
 
 
 def marked(text: str, query: str) -> str:
@@ -32,6 +43,9 @@ def marked(text: str, query: str) -> str:
         ("Café noir", "cafe\u0301", "[Café] noir"),
         ("STRASSE straße", "straße", "[STRASSE] [straße]"),
         ("ﬁne İstanbul", "fine", "[ﬁne] İstanbul"),
+        ("शिक्षा का घर", "शिक्षा", "[शिक्षा] का घर"),
+        ("שָׁלוֹם רב", "שלום", "[שָׁלוֹם] רב"),
+        ("\u1110\u1166\u1109\u1173\u1110\u1173 1", "테스트", "[\u1110\u1166\u1109\u1173\u1110\u1173] 1"),
         ("nothing", "", "nothing"),
         ("", "query", ""),
         ("a {{ 7|add:7 }}", "{{ 7|add:7 }}", "a {{ [7]|[add]:[7] }}"),
@@ -46,6 +60,46 @@ def test_the_pieces_put_together_are_the_text(text: str) -> None:
     pieces = segments(text, query_words("amp mark x b ß"))
     assert "".join(piece.text for piece in pieces) == text
     assert all(piece.text for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("highlights", "shown"),
+    [
+        ([(0, 2), (4, 6)], "[ab]cd[ef]"),
+        ([[0, 6]], "[abcdef]"),
+        ([(2, 4), (3, 5), (4, 5)], "ab[cd][e]f"),
+        ([(-1, 2), (3, 3), (5, 4), (5, 7), (9, 12)], "abcdef"),
+        ([], "abcdef"),
+    ],
+)
+def test_highlights_that_do_not_fit_the_text_are_passed_over(highlights: list[tuple[int, int]], shown: str) -> None:
+    assert "".join(f"[{s.text}]" if s.hit else s.text for s in marked_at("abcdef", highlights)) == shown
+
+
+def hit(text: str, start: int, end: int, *highlights: tuple[int, int]) -> SearchCandidate:
+    """A candidate whose passage is a part of its text."""
+    passage = {"text": text[start:end], "start": start, "highlights": highlights}
+    return SearchCandidate("c", text=text, text_preview="preview", metadata={"passage": passage})
+
+
+@pytest.mark.parametrize(
+    ("candidate", "shown"),
+    [
+        (hit("a lathe turns", 0, 13, (2, 7)), "a [lathe] turns"),
+        (hit("a lathe turns", 2, 7, (0, 5)), "… [lathe] …"),
+        (hit("a lathe turns \n", 2, 13, (0, 5)), "… [lathe] turns"),
+        (hit("", 0, 0), "preview"),
+        (SearchCandidate("c", text_preview="<b>"), "<b>"),
+    ],
+)
+def test_a_passage_is_shown_with_its_words_and_where_the_chunk_goes_on(candidate: SearchCandidate, shown: str) -> None:
+    pieces = passage_segments(candidate)
+    assert "".join(f"[{piece.text}]" if piece.hit else piece.text for piece in pieces) == shown
+
+
+def test_what_steers_a_terminal_is_left_out() -> None:
+    assert printable("a\x1b[31mb\x9b2J\u202ec\x7f") == "a [31mb 2J c "
+    assert one_line(" a\r\n\x1b b\u0301\u00a0ß ") == "a b\u0301 ß"
 
 
 def test_numbers_that_json_cannot_carry_become_null() -> None:
