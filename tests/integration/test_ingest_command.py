@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import responses
 from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+from requests import PreparedRequest
 
 from library.graph import session
-from library.models import LLMUsage
+from library.models import AIModel, LLMUsage
 from tests.conftest import make_schema
 from tests.fakes import EMBEDDINGS_URL, embedding_answer, record_models
 from tests.shared import case_file, shared_path
@@ -109,6 +111,35 @@ def test_too_few_vectors_write_nothing(folder: Path) -> None:
         mock.add("POST", EMBEDDINGS_URL, json={"data": []})
         run(str(folder), "--library", "L", "--type", "technical")
     assert session.read("MATCH (c:Chunk) RETURN count(c) AS n", {})[0]["n"] == 0
+
+
+@pytest.mark.usefixtures("graph")
+def test_a_service_with_a_smaller_batch_gets_halves_and_each_text_its_own_vector(
+    folder: Path, settings: Settings
+) -> None:
+    record_models()
+    AIModel.objects.update(max_batch=64)
+    settings.EMBEDDING_BATCH_SIZE = 64
+    accepted: list[int] = []
+
+    def answer(request: PreparedRequest) -> tuple[int, dict[str, str], str]:
+        texts = json.loads(request.body or "")["input"]
+        if len(texts) > 32 or any("refused" in text for text in texts):
+            return 413, {}, "too large"
+        accepted.append(len(texts))
+        vectors = [[float(text.split()[-1]) + 1.0] + [1.0] * 383 for text in texts]
+        return 200, {}, json.dumps({"data": [{"index": n, "embedding": v} for n, v in enumerate(vectors)]})
+
+    rows = [{"_id": str(n), "title": f"t{n}", "text": "refused 41" if n == 41 else f"text {n}"} for n in range(100)]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with responses.RequestsMock() as mock, pytest.raises(CommandError, match="1 of 100 failed"):
+        mock.add_callback("POST", EMBEDDINGS_URL, answer)
+        run(str(folder), "--library", "L", "--type", "technical")
+    assert max(accepted) <= 32
+    found = session.read(
+        "MATCH (i:Item)-[:HAS_CHUNK]->(c) RETURN toInteger(i.source) AS n, c.embedding[0] AS first ORDER BY n", {}
+    )
+    assert [(row["n"], row["first"]) for row in found] == [(n, n + 1.0) for n in range(100) if n != 41]
 
 
 @pytest.mark.parametrize(
