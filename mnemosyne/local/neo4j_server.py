@@ -25,7 +25,7 @@ START_SECONDS = 240.0  # 8 to 10 where the machine is idle; far more beside a te
 STOP_SECONDS = 60.0
 ADMIN_SECONDS = 120.0
 PORT_TRIES = 3
-IN_USE = "Address already in use"
+IN_USE = ("Address already in use", "PortBindException")
 
 # Sized for a laptop: the defaults take half of the memory, and preallocate 256 MB of log for every database. The quiet
 # period is how long Bolt waits at the end for clients that might still come: 10 s of every stop.
@@ -176,7 +176,7 @@ class Neo4jServer:
     def _check_alive(self, pid: int, clock: Clock) -> None:
         if not process.is_ours(pid, self._mark):
             shown = process.tail(self._log)
-            error = _PortTaken if IN_USE in shown else LocalStackError
+            error = _PortTaken if any(words in shown for words in IN_USE) else LocalStackError
             raise error(
                 f"Neo4j ended while it was starting. The end of {self._log}:\n{shown}",
                 "If its data are damaged, delete them and start over: python -m mnemosyne.local reset",

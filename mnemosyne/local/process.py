@@ -4,6 +4,7 @@ A process id alone says little after a restart of the machine, when it may belon
 only when its command line carries the mark of the state folder that it was started for.
 """
 
+import atexit
 import contextlib
 import json
 import socket
@@ -23,6 +24,14 @@ PORTS_TRIED = 50
 KILL_SECONDS = 5.0
 
 _children: dict[int, "subprocess.Popen[bytes]"] = {}  # kept so that they are reaped, not warned about
+
+
+@atexit.register
+def _let_go() -> None:
+    """They outlive this process on purpose: Python is not to warn of them at its end."""
+    for child in _children.values():
+        if child.poll() is None:
+            child.returncode = 0
 
 
 def spawn(

@@ -127,6 +127,19 @@ def test_data_outlive_a_stop_and_the_next_start_takes_another_port_when_its_own_
     assert ask(again, "MATCH (n:Kept) RETURN n.name") == [["still here"]]
 
 
+def test_a_port_taken_between_the_look_and_the_start_is_given_up_for_the_next(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack.stop(state_dir, QUIET)
+    with socket.create_server((process.HOST, 0)) as faster:
+        taken = faster.getsockname()[1]
+        looks = iter([taken, process.free_port(taken)])
+        monkeypatch.setattr(process, "free_port", lambda preferred: next(looks))
+        service = start(state_dir)
+    assert service.port != taken
+    assert ask(service, "RETURN 1") == [[1]]
+
+
 def test_a_server_that_cannot_start_shows_the_end_of_its_log_and_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

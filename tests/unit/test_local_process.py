@@ -101,3 +101,18 @@ def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     log.write_text("\n".join(f"line {number}" for number in range(30)))
     assert process.tail(log, 2) == "    line 28\n    line 29"
     assert process.tail(tmp_path / "none") == "    (no log)"
+
+
+def test_a_process_left_running_is_no_warning_at_the_end_of_the_one_that_started_it(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys; from mnemosyne.local import process; folder = pathlib.Path(sys.argv[1]); "
+        "mark = sys.argv[2]; "
+        "process.spawn([sys.executable, '-c', 'import time; time.sleep(60)', mark], mark, folder / 'pid.json', "
+        "folder / 'log', 4242)"
+    )
+    mark = f"--left={tmp_path}"
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(tmp_path), mark], capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert process.stop(tmp_path / "pid.json", mark, "the sleeper", 5.0, QUIET) is True
