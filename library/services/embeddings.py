@@ -11,6 +11,7 @@ from typing import Any
 from library.conf import model_config
 from library.exceptions import ModelError, ModelRefused, ModelTimeout
 from library.models import AIModel, LLMUsage
+from library.services.breaker import BREAKER
 from library.services.http import Endpoint, post_json
 from library.services.usage import UsageRecord
 
@@ -18,6 +19,8 @@ Recorder = Callable[[UsageRecord], None]
 Vector = list[float]
 
 _TOO_LARGE = 413
+# A caller who waited for less than this says nothing about the service: the rest of its budget went elsewhere.
+_FAIR_SECONDS = 1.0
 
 
 class EmbeddingClient:
@@ -45,9 +48,26 @@ class EmbeddingClient:
     def embed_query(self, text: str, instruction: str, timeout: float | None = None) -> Vector:
         """The vector of a query behind the instruction its model was trained with.
 
-        `timeout` in seconds replaces the setting. Raises `ModelError`.
+        `timeout` in seconds replaces the setting. A service that hangs costs one timeout, not one a query: then it is
+        left alone for a while. Raises `ModelError`.
         """
-        return self._embed([instruction + text], self._timeout if timeout is None else timeout, retries=0)[0]
+        timeout = self._timeout if timeout is None else timeout
+        # A circuit of its own: a reranker that is slow says nothing about embedding.
+        circuit = self._endpoint.url("/v1/embeddings")
+        BREAKER.check(circuit)
+        try:
+            vector = self._embed([instruction + text], timeout, retries=0)[0]
+        except ModelTimeout:
+            if timeout >= _FAIR_SECONDS:
+                BREAKER.timed_out(circuit)
+                # Who does not answer the smallest question will not answer the largest, which waits far longer.
+                BREAKER.timed_out(self._endpoint.base_url)
+            raise
+        except ModelError:
+            BREAKER.answered(circuit)
+            raise
+        BREAKER.answered(circuit)
+        return vector
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         """Vectors of passages, one a text, in order, in batches that the service takes.

@@ -1,24 +1,22 @@
 """Runs the legs of a search side by side, each with its own time, status and reason."""
 
 import logging
-import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final
 
-from library.exceptions import GraphTimeout, MnemosyneError
+from library.exceptions import GraphTimeout, GraphUnavailable, MnemosyneError
 from library.services.types import LegReport
+from library.threads import DaemonPool
 
 log = logging.getLogger(__name__)
 
-# Legs wait for Neo4j or a model service, not for this processor: more threads than cores are right.
-_THREADS: Final = 64
-_lock = threading.Lock()
-_pools: dict[int, ThreadPoolExecutor] = {}
+# Legs wait for Neo4j, not for this processor: more threads than cores are right. They never touch Django's database.
+_legs: Final = DaemonPool(64, "search-leg")
+# Apart from the legs, so that a Neo4j that hangs holds up no call to a model service.
+_models: Final = DaemonPool(64, "search-model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +27,9 @@ class Outcome:
     report: LegReport
 
 
-def pool() -> ThreadPoolExecutor:
-    """The process's threads, kept between searches and made anew after a fork. They never touch Django's database."""
-    pid = os.getpid()
-    with _lock:
-        if pid not in _pools:
-            _pools[pid] = ThreadPoolExecutor(_THREADS, thread_name_prefix="search-leg")
-        return _pools[pid]
+def pool() -> DaemonPool:
+    """The process's threads for calls to model services. They never touch Django's database."""
+    return _models
 
 
 class RunningLegs:
@@ -54,15 +48,15 @@ class RunningLegs:
     def start(self, name: str, work: Callable[[float], Sequence[Any]]) -> None:
         """Run `work(seconds left)` in a thread of its own."""
         self._started[name] = time.perf_counter()
-        self._futures[name] = pool().submit(_run, name, work, self.deadline)
+        self._futures[name] = _legs.submit(_run, name, work, self.deadline)
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """What each leg found; one that is not back at the deadline is left behind with status timeout."""
         found: dict[str, Outcome] = {}
         for name, future in self._futures.items():
             try:
-                found[name] = future.result(timeout=max(0.0, self.deadline - time.monotonic()) + _GRACE)
-            except FutureTimeout:
+                found[name] = future.result(timeout=max(0.0, self.deadline + _GRACE - time.monotonic()))
+            except TimeoutError:
                 future.cancel()
                 elapsed = 1000 * (time.perf_counter() - self._started[name])
                 found[name] = Outcome((), LegReport("timeout", "no answer within the time budget", elapsed))
@@ -79,6 +73,10 @@ def _run(name: str, work: Callable[[float], Sequence[Any]], deadline: float) -> 
         hits = work(max(0.001, deadline - time.monotonic()))
     except GraphTimeout as error:
         return Outcome((), LegReport("timeout", str(error), _since(started)))
+    except GraphUnavailable as error:
+        # No stack: each leg of each search says the same until Neo4j is back.
+        log.warning("The %s leg failed: %s: %s", name, error, error.__cause__)
+        return Outcome((), LegReport("error", str(error), _since(started)))
     except MnemosyneError as error:
         log.warning("The %s leg failed: %s", name, error, exc_info=error.__cause__)
         return Outcome((), LegReport("error", str(error), _since(started)))

@@ -72,7 +72,7 @@ def hydrate(
     """The candidates with all that is shown of them; one whose chunk was removed meanwhile is left out."""
     bare = [candidate.chunk_uid for candidate in candidates if not candidate.text]
     try:
-        records = chunk_records(bare, timeout=run.config.leg_timeout)
+        records = chunk_records(bare, timeout=run.read_timeout())
     except GraphError as error:
         raise SearchUnavailable("The search index cannot be read at the moment; try again shortly.") from error
     hydrated = [

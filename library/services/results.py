@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from library.exceptions import GraphError, SearchUnavailable
+from library.exceptions import GraphError
 from library.graph.hydrate import facet_counts, neighbours
 from library.services.passages import best_passage
 from library.services.present import query_words, word_hits
@@ -52,9 +52,10 @@ def _with_context(run: SearchRun, shown: Sequence[SearchCandidate]) -> list[Sear
     """Each candidate with the texts of the chunks around it, in order, under `metadata["context"]`."""
     uids = [candidate.chunk_uid for candidate in shown]
     try:
-        around = neighbours(uids, run.request.expand, run.config.leg_timeout)
+        around = neighbours(uids, run.request.expand, run.read_timeout())
     except GraphError as error:
-        raise SearchUnavailable("The search index cannot be read at the moment; try again shortly.") from error
+        run.left_out("the context of the passages", error)
+        return list(shown)
     return [
         replace(candidate, metadata={**candidate.metadata, "context": around.get(candidate.chunk_uid, [])})
         for candidate in shown
@@ -62,13 +63,14 @@ def _with_context(run: SearchRun, shown: Sequence[SearchCandidate]) -> list[Sear
 
 
 def facets_of(run: SearchRun, candidates: Sequence[SearchCandidate]) -> Facets | None:
-    """Counts over all candidates, of every page; None where they were not asked for."""
+    """Counts over all candidates, of every page; None where they were not asked for, or could not be had."""
     if not run.request.facets:
         return None
     try:
-        return facet_counts([candidate.chunk_uid for candidate in candidates], run.config.leg_timeout)
+        return facet_counts([candidate.chunk_uid for candidate in candidates], run.read_timeout())
     except GraphError as error:
-        raise SearchUnavailable("The search index cannot be read at the moment; try again shortly.") from error
+        run.left_out("the facets", error)
+        return None
 
 
 def has_no_good_match(run: SearchRun, page: Sequence[SearchCandidate], text: str) -> bool:

@@ -1,5 +1,6 @@
 """The state of one search on its way."""
 
+import logging
 import time
 from dataclasses import dataclass, field
 
@@ -7,6 +8,11 @@ from library.conf import SearchConfig
 from library.services.strategies import SearchPlan
 from library.services.types import LegReport, SearchRequest
 from library.services.usage import UsageRecord
+
+# How long after the legs' budget an answer may still read what it shows.
+READ_GRACE = 0.6
+
+log = logging.getLogger(__name__)
 
 NOT_ASKED = LegReport("skipped", "not part of this search")
 
@@ -23,6 +29,8 @@ class SearchRun:
     warnings: list[str] = field(default_factory=list)
     # Steps from one strategy to another, in words.
     fallbacks: list[str] = field(default_factory=list)
+    # What the answer does without, in words.
+    omitted: list[str] = field(default_factory=list)
     legs: list[str] = field(default_factory=list)
     reports: dict[str, LegReport] = field(default_factory=dict)
     embedding_ms: float = 0.0
@@ -37,6 +45,12 @@ class SearchRun:
         """Since the search began."""
         return 1000 * (time.perf_counter() - self.started)
 
+    def read_timeout(self) -> float:
+        """Seconds for a read after the legs: together they keep to one budget, however long the re-ranking took."""
+        reranking = self.reports["rerank"].time_ms if "rerank" in self.reports else 0.0
+        spent = (self.elapsed_ms() - reranking) / 1000
+        return max(READ_GRACE, self.config.leg_timeout + READ_GRACE - spent)
+
     def answered(self, leg: str) -> bool:
         """Whether a leg came back with an answer, even an empty one."""
         report = self.reports.get(leg)
@@ -45,7 +59,12 @@ class SearchRun:
     def is_degraded(self) -> bool:
         """Whether something that was asked for could not be done."""
         failed = any(report.status in ("error", "timeout") for report in self.reports.values())
-        return failed or ("vector" in self.legs and self.reports["vector"].status == "skipped")
+        return failed or bool(self.omitted) or ("vector" in self.legs and self.reports["vector"].status == "skipped")
+
+    def left_out(self, what: str, error: Exception) -> None:
+        """Note that something beside the hits could not be had."""
+        log.warning("%s could not be read: %s", what, error, exc_info=error.__cause__)
+        self.omitted.append(f"{what} could not be had: {error}")
 
     def all_warnings(self) -> list[str]:
         """One warning for each thing ignored, and each leg that could not do its work."""
@@ -54,7 +73,7 @@ class SearchRun:
             for name, report in self.reports.items()
             if report.status in ("error", "timeout") or (name in self.legs and report.status == "skipped")
         ]
-        return [*self.warnings, *self.fallbacks, *legs]
+        return [*self.warnings, *self.fallbacks, *legs, *self.omitted]
 
     def timings(self, shown: int) -> dict[str, float]:
         """The `metrics` of the contract."""
