@@ -7,7 +7,8 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"vector": 1.0, "fulltext": 1.0, "graph": 1.0}
+# Chosen by measuring, see docs/relevance.md; for weighted_rrf and linear.
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"vector": 0.6, "fulltext": 0.4, "graph": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class SearchConfig:
     vector_top_k: int
     fulltext_top_k: int
     graph_max_depth: int
+    graph_seed_hits: int
     rrf_k: int
     limit: int
     leg_timeout: float
@@ -126,10 +128,11 @@ def search_config() -> SearchConfig:
         vector_top_k=_positive("SEARCH_VECTOR_TOP_K", 50),
         fulltext_top_k=_positive("SEARCH_FULLTEXT_TOP_K", 30),
         graph_max_depth=_positive("SEARCH_GRAPH_MAX_DEPTH", 2, low=0),
+        graph_seed_hits=_positive("SEARCH_GRAPH_SEED_HITS", 3, low=0),
         rrf_k=_positive("SEARCH_RRF_K", 60),
         limit=_positive("SEARCH_DEFAULT_LIMIT", 20),
         leg_timeout=_seconds("SEARCH_LEG_TIMEOUT", 5.0),
-        fusion=_choice("SEARCH_FUSION", "rrf", ("rrf", "weighted_rrf", "linear")),
+        fusion=_choice("SEARCH_FUSION", "linear", ("rrf", "weighted_rrf", "linear")),
         weights=weights,
         max_query_terms=_positive("SEARCH_MAX_QUERY_TERMS", 64),
         relevance_floor=_share("SEARCH_RELEVANCE_FLOOR", 0.0),

@@ -37,7 +37,7 @@ def fuse(run: SearchRun, outcomes: Mapping[str, Outcome]) -> list[SearchCandidat
         weights = dict(run.config.weights)
         weights.update({leg: weight for leg, weight in run.plan.weights.items() if weight is not None})
         fused = _fused(lists, run.request.fusion or run.config.fusion, weights, run.config)
-    run.fusion_ms = 1000 * (time.perf_counter() - started)
+    run.fusion_ms += 1000 * (time.perf_counter() - started)
     return fused
 
 

@@ -15,6 +15,7 @@ from library.services.results import facets_of, has_no_good_match, page_of
 from library.services.retrieval import RETRIEVERS, retrieve
 from library.services.retrievers.base import RetrievalQuery, Retriever
 from library.services.run import SearchRun
+from library.services.second_pass import with_second_pass
 from library.services.strategies import STRATEGIES, SearchPlan, Strategy
 from library.services.types import ImageSearchResult, SearchRequest, SearchResponse
 
@@ -117,8 +118,12 @@ def _next_strategy(run: SearchRun, outcomes: Mapping[str, Outcome]) -> tuple[Str
 def _respond(run: SearchRun, query: RetrievalQuery, outcomes: Mapping[str, Outcome]) -> SearchResponse:
     request, text = run.request, query.parsed.plain_text
     fused = fuse(run, outcomes)
+    widened = with_second_pass(run, query, outcomes, fused)
+    if widened is not outcomes:
+        outcomes, fused = widened, fuse(run, widened)
     ranked = rank(run, fused, text)
     page = page_of(run, ranked.candidates, text)
+    facets = facets_of(run, fused)
     images: Sequence[ImageSearchResult] = outcomes["image"].hits if "image" in outcomes else ()
     return SearchResponse(
         query=request.query,
@@ -137,7 +142,7 @@ def _respond(run: SearchRun, query: RetrievalQuery, outcomes: Mapping[str, Outco
         degraded=run.is_degraded(),
         warnings=run.all_warnings(),
         no_good_match=has_no_good_match(run, page, text),
-        facets=facets_of(run, fused),
+        facets=facets,
     )
 
 

@@ -114,7 +114,6 @@ def test_no_query_text_is_an_error_of_the_index(strategy: str, monkeypatch: pyte
             assert strategy == "hybrid" or titles == [], query
 
 
-@pytest.mark.xfail(strict=True, reason="the English analyzer does not index stop words, and 'and' is one")
 @pytest.mark.usefixtures("manual")
 def test_and_is_a_plain_word_that_full_text_finds() -> None:
     client = Client()

@@ -8,7 +8,7 @@ import pytest
 import requests
 import responses
 
-from library.exceptions import EmbeddingUnavailable
+from library.exceptions import EmbeddingUnavailable, GraphTimeout
 from library.services.requests import build_request
 from library.services.search import SearchService
 from library.services.types import SearchResponse
@@ -237,3 +237,54 @@ class TestQueryLanguage:
         only = search("-kiln")
         assert only.candidates == []
         assert any("not wanted" in warning for warning in only.warnings)
+
+
+def test_facets_that_cannot_be_read_cost_the_facets_only(
+    shelf: Place, models: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(uids: list[str], timeout: float) -> Any:
+        raise GraphTimeout("its time was up")
+
+    monkeypatch.setattr("library.services.results.facet_counts", broken)
+    response = search("kiln glaze", facets=True)
+    assert response.facets is None
+    assert response.degraded
+    assert len(response.candidates) == 4
+    assert any("facets" in warning for warning in response.warnings)
+
+
+def test_the_second_pass_reaches_what_no_word_or_vector_of_the_query_finds(
+    graph: None, models: responses.RequestsMock, settings: Any
+) -> None:
+    place = Place("films")
+    song = place.item("Song", ["The ballad was written by Ada Quill."], [unit(1.0)])
+    writer = place.item("Writer", ["Born in a mill town."], [unit(0.0, 1.0)])
+    for number in range(5):
+        place.item(f"Other {number}", ["Other things."], [unit(1.0, 1 + number)])
+    place.concept("Ada Quill", {chunk_uid(song): 0.8, chunk_uid(writer): 1.0})
+    settle()
+    asked = {"vector_top_k": 3, "include_images": False}
+    response = search("who wrote the ballad", **asked)
+    found = next(candidate for candidate in response.candidates if candidate.item_title == "Writer")
+    assert found.source == "graph"
+    assert found.score_breakdown["graph_path"] == ["Song", "Ada Quill", "MENTIONS"]
+    assert response.legs["graph"].count == 1
+    settings.SEARCH_GRAPH_SEED_HITS = 0
+    assert "Writer" not in titles(search("who wrote the ballad", **asked))
+    settings.SEARCH_GRAPH_SEED_HITS = 3
+    assert "Writer" not in titles(search("who wrote the ballad", **asked, search_types=["vector", "fulltext"]))
+    hidden = build_request("who wrote the ballad", **asked, allowed_library_uids=frozenset({"0"}))
+    assert SearchService().search(hidden).candidates == []
+
+
+def test_a_second_pass_that_fails_costs_its_own_hits(
+    shelf: Place, models: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: Any) -> Any:
+        raise GraphTimeout("its time was up")
+
+    monkeypatch.setattr("library.services.second_pass.neighbourhood", broken)
+    response = search("kiln glaze")
+    assert len(response.candidates) == 4
+    assert response.degraded
+    assert any("second pass" in warning for warning in response.warnings)

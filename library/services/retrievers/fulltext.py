@@ -1,12 +1,13 @@
 """Chunks by the words of their text and title, of their concepts' names, and of their items' titles."""
 
-from typing import Final
+from typing import Any, Final
 
 from library.graph import session
 from library.graph.schema import CHUNK_FULLTEXT_INDEX, CONCEPT_FULLTEXT_INDEX, ITEM_FULLTEXT_INDEX
 from library.graph.scope import node_filter
 from library.services.normalise import divide_by_highest
 from library.services.query_language import to_lucene
+from library.services.query_terms import java_pattern
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
 from library.services.retrievers.operators import operator_filter
@@ -54,12 +55,33 @@ ORDER BY score DESC, uid LIMIT $k
 """
 TITLE_WEIGHT: Final = 0.6
 
+# The index leaves out stop words. A query of nothing else ("The Who", "to be or not to be") is looked up in the texts
+# themselves, titles before passages. It stops at the first `k`, and at the leg's budget where it finds fewer.
+STOP_WORDS_QUERY: Final = """
+CYPHER 25
+CALL () {{
+    MATCH (c:Chunk) WHERE all(pattern IN $words WHERE c.title =~ pattern) {filters}
+    RETURN c, 1.0 AS score LIMIT $k
+  UNION ALL
+    MATCH (c:Chunk) WHERE all(pattern IN $words WHERE c.text =~ pattern) {filters}
+    RETURN c, 0.5 AS score LIMIT $k
+}}
+WITH c, max(score) AS score
+RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score
+ORDER BY score DESC, uid LIMIT $k
+"""
+
 
 class FulltextRetriever:
     """Chunks by words (BM25 of Lucene). Scores leave divided by the list's highest, from 0 to 1."""
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[SearchCandidate]:
         """The `fulltext_top_k` best chunks of the scope that pass the query's operators."""
+        if scope.is_empty:
+            return []
+        scope_filter, scope_parameters = node_filter(scope, "c")
+        operators, operator_parameters = operator_filter(query.parsed)
+        common = {"k": query.fulltext_top_k, **scope_parameters, **operator_parameters}
         text = to_lucene(
             query.parsed,
             CHUNK_BOOSTS,
@@ -67,37 +89,23 @@ class FulltextRetriever:
             exact=query.exact_terms,
             require_exact=query.require_exact,
         )
-        chunk_queries = scoped_queries(text, scope)
-        if not chunk_queries:
+        if text:
+            statement = FULLTEXT_QUERY.format(
+                chunk_index=CHUNK_FULLTEXT_INDEX,
+                concept_index=CONCEPT_FULLTEXT_INDEX,
+                item_index=ITEM_FULLTEXT_INDEX,
+                filters=f"{scope_filter} {operators}",
+                operators=operators,
+            )
+            # The index stems, the operators do not: some of its hits will be passed over.
+            reach = query.fulltext_top_k * (OPERATOR_REACH if operators else 1)
+            rows = session.read(statement, {**common, **_index_queries(query, text, scope), "reach": reach}, timeout)
+        elif query.text.words:
+            statement = STOP_WORDS_QUERY.format(filters=f"{scope_filter} {operators}")
+            words = [java_pattern(word) for word in query.text.words]
+            rows = session.read(statement, {**common, "words": words}, timeout)
+        else:
             return []
-        words = query.text.words if query.text.is_searchable else ()
-        scope_filter, scope_parameters = node_filter(scope, "c")
-        operators, operator_parameters = operator_filter(query.parsed)
-        statement = FULLTEXT_QUERY.format(
-            chunk_index=CHUNK_FULLTEXT_INDEX,
-            concept_index=CONCEPT_FULLTEXT_INDEX,
-            item_index=ITEM_FULLTEXT_INDEX,
-            filters=f"{scope_filter} {operators}",
-            operators=operators,
-        )
-        rows = session.read(
-            statement,
-            {
-                "chunk_queries": chunk_queries,
-                "concept_queries": scoped_queries(text_clause(words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
-                "title_queries": scoped_queries(text_clause(words, TITLE_BOOSTS), scope),
-                "k": query.fulltext_top_k,
-                # The index stems, the operators do not: some of its hits will be passed over.
-                "reach": query.fulltext_top_k * (OPERATOR_REACH if operators else 1),
-                "names": MAX_NAMES,
-                "per_name": MAX_CHUNKS_PER_NAME,
-                "concept_weight": CONCEPT_WEIGHT,
-                "title_weight": TITLE_WEIGHT,
-                **scope_parameters,
-                **operator_parameters,
-            },
-            timeout,
-        )
         scores = divide_by_highest([row["score"] for row in rows])
         return [
             SearchCandidate(
@@ -109,3 +117,17 @@ class FulltextRetriever:
             )
             for row, score in zip(rows, scores, strict=True)
         ]
+
+
+def _index_queries(query: RetrievalQuery, text: str, scope: Scope) -> dict[str, Any]:
+    """What each index is asked, and how much of it counts."""
+    words = query.text.words if query.text.is_searchable else ()
+    return {
+        "chunk_queries": scoped_queries(text, scope),
+        "concept_queries": scoped_queries(text_clause(words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
+        "title_queries": scoped_queries(text_clause(words, TITLE_BOOSTS), scope),
+        "names": MAX_NAMES,
+        "per_name": MAX_CHUNKS_PER_NAME,
+        "concept_weight": CONCEPT_WEIGHT,
+        "title_weight": TITLE_WEIGHT,
+    }
