@@ -15,10 +15,10 @@ class LexicalFirstRetriever:
     """The nearest of the best 200 chunks by full text. A score is (1 + cosine) / 2; `metadata` has the lexical part."""
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[SearchCandidate]:
-        """All of them, nearest first."""
+        """The `vector_top_k` nearest of them."""
         if query.vector is None or scope.is_empty:
             return []
-        hits = narrowed(query, scope, REACH, REACH, timeout)
+        hits = narrowed(query, scope, REACH, query.vector_top_k, timeout)
         highest = max((hit.metadata["lexical_score"] for hit in hits), default=1.0)
         by_text = sorted(hits, key=lambda hit: (-hit.metadata["lexical_score"], hit.chunk_uid))
         ranks = {hit.chunk_uid: rank for rank, hit in enumerate(by_text, start=1)}
