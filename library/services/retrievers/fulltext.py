@@ -13,7 +13,7 @@ from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, tex
 from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
 
-CHUNK_BOOSTS: Final = {"text": 1.0, "title": 1.0, "section": 0.3}
+CHUNK_BOOSTS: Final = {"text": 1.0, "title": 0.4, "section": 0.2}
 CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
 TITLE_BOOSTS: Final = {"title": 1.0}
 
