@@ -25,7 +25,7 @@ Row = Record
 _TIMEOUT_CODES: Final = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration")
 
 # The server cancels a query when its time is up and says so; that answer is worth waiting a moment for.
-_GRACE: Final = 0.25
+_GRACE: Final = 0.15
 # A server that hangs says nothing, and the driver would wait for two minutes: its reads are waited for from outside.
 _readers: Final = DaemonPool(32, "graph-read")
 # A server compiles a query that it sees for the first time, and throws the work away where the query's time is up

@@ -9,8 +9,9 @@ from library.services.strategies import SearchPlan
 from library.services.types import LegReport, SearchRequest
 from library.services.usage import UsageRecord
 
-# How long after the legs' budget an answer may still read what it shows.
-READ_GRACE = 0.6
+# What is left for reading what is shown where the legs took the whole budget. With the moments that the legs and the
+# read itself are waited for longer, it stays below the second that a search may take beside its legs.
+READ_GRACE = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class SearchRun:
         """Seconds for a read after the legs: together they keep to one budget, however long the re-ranking took."""
         reranking = self.reports["rerank"].time_ms if "rerank" in self.reports else 0.0
         spent = (self.elapsed_ms() - reranking) / 1000
-        return max(READ_GRACE, self.config.leg_timeout + READ_GRACE - spent)
+        return max(READ_GRACE, self.config.leg_timeout - spent)
 
     def answered(self, leg: str) -> bool:
         """Whether a leg came back with an answer, even an empty one."""

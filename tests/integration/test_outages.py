@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +42,7 @@ QUESTION = "feed rate of the lathe"
 # Seconds. Room for a machine that is busy with something else, where nothing hangs.
 BUDGET = 5.0
 # "Within seconds" of the moment that a service answers again; three where the machine is idle.
-RECOVERY = 20.0
+RECOVERY = 30.0
 # What a search may take beside its legs (the contract).
 MARGIN = 1.0
 
@@ -388,7 +389,10 @@ class Traffic:
 
     @contextmanager
     def running(self, callers: int = 4) -> Iterator[None]:
-        """While searches go on. What they were answered is judged at the end."""
+        """While searches go on. What they were answered is judged at the end.
+
+        A worker has four threads: a fifth caller might wait for the search of another, which is not what is measured.
+        """
         self.answers.clear()
         self._stop.clear()
         threads = [threading.Thread(target=self._go_on) for _ in range(callers)]
@@ -406,7 +410,7 @@ class Traffic:
     def _go_on(self) -> None:
         while not self._stop.is_set():
             self.answers.append(self.ask())
-            self._stop.wait(0.1)
+            self._stop.wait(0.25)
 
     def since(self, moment: float) -> list[Answer]:
         """Answers to what was asked after a moment."""
@@ -483,6 +487,18 @@ def served(own_stack: Chaos, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     assert "WORKER TIMEOUT" not in said
 
 
+def open_connections(count: int) -> None:
+    """Read on so many connections of this process at once."""
+    together = threading.Barrier(count)
+
+    def read() -> int:
+        together.wait(10)
+        return int(session.read("UNWIND range(1, 20000) AS n RETURN count(n) AS found", {}, 60.0)[0]["found"])
+
+    with ThreadPoolExecutor(count) as readers:
+        assert [done.result() for done in [readers.submit(read) for _ in range(count)]] == [20000] * count
+
+
 @pytest.fixture
 def traffic(manuals: Chaos, served: Traffic) -> Traffic:
     """The two workers, both of them warm: a Neo4j that has just started plans its first queries slowly."""
@@ -512,6 +528,7 @@ def test_a_model_server_killed_and_restarted_during_searches(manuals: Chaos, tra
 @pytest.mark.models
 @pytest.mark.slow
 def test_a_neo4j_killed_and_restarted_during_searches(manuals: Chaos, traffic: Traffic) -> None:
+    open_connections(3)
     with traffic.running():
         traffic.wait_for(lambda answer: answer.is_whole, 4, 30)
         manuals.neo4j.kill()
@@ -522,6 +539,8 @@ def test_a_neo4j_killed_and_restarted_during_searches(manuals: Chaos, traffic: T
         assert message == "No part of the search could answer. Check that Neo4j runs, then try again."
         manuals.neo4j.start()
         stack.start(manuals.state_dir, django_settings.MNEMOSYNE_CACHE_DIR, progress=QUIET)
+        # Here nobody has read since: the pooled connections are dead, and not one read fails for it.
+        open_connections(3)
         traffic.wait_for(lambda answer: answer.status == 200, 12, RECOVERY)
     until(lambda: traffic.ask().is_whole, RECOVERY)
 
@@ -529,24 +548,10 @@ def test_a_neo4j_killed_and_restarted_during_searches(manuals: Chaos, traffic: T
 @pytest.mark.neo4j
 @pytest.mark.models
 @pytest.mark.slow
-def test_a_neo4j_restarted_between_two_searches_costs_no_search(manuals: Chaos, traffic: Traffic) -> None:
-    manuals.neo4j.kill()
-    manuals.neo4j.start()
-    stack.start(manuals.state_dir, django_settings.MNEMOSYNE_CACHE_DIR, progress=QUIET)
-    # The pooled connections are dead, and nobody has noticed yet: still there is an answer to every search.
-    answers = [traffic.ask() for _ in range(8)]
-    assert [answer.status for answer in answers] == [200] * 8
-    for answer in answers:
-        assert_allowed(answer)
-
-
-@pytest.mark.neo4j
-@pytest.mark.models
-@pytest.mark.slow
 def test_a_neo4j_that_hangs_and_wakes_up_during_searches(manuals: Chaos, traffic: Traffic) -> None:
-    with traffic.running(callers=8):
+    with traffic.running():
         traffic.wait_for(lambda answer: answer.is_whole, 4, 30)
         with manuals.neo4j.stopped():
-            # Two rounds of eight: later searches meet threads and connections that still hang.
-            traffic.wait_for(lambda answer: answer.status == 503, 16, 6 * BUDGET)
+            # More than one round: later searches meet threads and connections that still hang.
+            traffic.wait_for(lambda answer: answer.status == 503, 8, 6 * BUDGET)
         traffic.wait_for(lambda answer: answer.is_whole, 8, RECOVERY)
