@@ -196,7 +196,7 @@ class Chaos:
 def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chaos]:
     """A Neo4j and a model server that no other test uses."""
     state_dir = tmp_path_factory.mktemp("chaos")
-    stack.start(state_dir, django_settings.MNEMOSYNE_CACHE_DIR, heap="512m", progress=QUIET)
+    stack.start(state_dir, django_settings.MNEMOSYNE_CACHE_DIR, progress=QUIET)
     services = read_services(state_dir)
     assert services is not None
     assert services.neo4j is not None
