@@ -35,7 +35,7 @@ class CircuitBreaker:
                 return
             left = tried_at + self._cool_down - now
             if left > 0:
-                raise ModelUnavailable(f"{name} did not answer in time and is left alone for {left:.0f} s")
+                raise ModelUnavailable(f"the model service did not answer in time and is left alone for {left:.0f} s")
             # This caller tries; the others go on waiting, for one more cool-down at the most.
             self._tried_at[name] = now
 

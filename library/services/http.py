@@ -72,7 +72,7 @@ def post_json(endpoint: Endpoint, path: str, body: object, timeout: float, retri
 def _post(endpoint: Endpoint, path: str, body: object, deadline: float) -> requests.Response:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise ModelTimeout(f"{endpoint.base_url} did not answer in time")
+        raise ModelTimeout("the model service did not answer in time")
     headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     try:
         return _session().post(
@@ -83,9 +83,9 @@ def _post(endpoint: Endpoint, path: str, body: object, deadline: float) -> reque
             allow_redirects=False,
         )
     except requests.Timeout as error:
-        raise ModelTimeout(f"{endpoint.base_url} did not answer in time") from error
+        raise ModelTimeout("the model service did not answer in time") from error
     except requests.RequestException as error:
-        raise ModelUnavailable(f"{endpoint.base_url} cannot be reached") from error
+        raise ModelUnavailable("the model service cannot be reached") from error
 
 
 def _pause(response: requests.Response, attempt: int) -> float:
@@ -100,17 +100,20 @@ def _decoded(endpoint: Endpoint, response: requests.Response) -> Any:
     status = response.status_code
     if status in (401, 403):
         log.error("%s refused the key of its API record (HTTP %d)", endpoint.base_url, status)
-        raise ModelRefused(f"{endpoint.base_url} refused the key (HTTP {status})", status)
-    if status == 429 or status >= 500:
-        raise ModelUnavailable(f"{endpoint.base_url} answered HTTP {status}{_said(response)}")
+        raise ModelRefused(f"the model service refused the key of its API record (HTTP {status})", status)
     if not 200 <= status < 300:
-        raise ModelRefused(f"{endpoint.base_url} answered HTTP {status}{_said(response)}", status)
+        # The address is for the log: what callers are shown names no host of the operator's.
+        log.warning("%s answered HTTP %d%s", endpoint.base_url, status, _said(response))
+    if status == 429 or status >= 500:
+        raise ModelUnavailable(f"the model service answered HTTP {status}{_said(response)}")
+    if not 200 <= status < 300:
+        raise ModelRefused(f"the model service answered HTTP {status}{_said(response)}", status)
     try:
         answer = response.json()
     except ValueError as error:
-        raise ModelError(f"{endpoint.base_url} gave an answer that is not JSON") from error
+        raise ModelError("the model service gave an answer that is not JSON") from error
     if isinstance(answer, dict) and answer.get("error"):
-        raise ModelUnavailable(f"{endpoint.base_url} answered with an error{_said(response)}")
+        raise ModelUnavailable(f"the model service answered with an error{_said(response)}")
     return answer
 
 
