@@ -136,7 +136,7 @@ def test_a_session_is_taken_but_only_with_a_csrf_token(monkeypatch: pytest.Monke
 
 @pytest.mark.neo4j
 def test_a_search_answers_with_every_field_of_the_contract(api: Client, manual: Place) -> None:
-    answer = post(api, {"query": "lathe feed rate", "rerank": False})
+    answer = post(api, {"query": "lathe feed rate", "rerank": False, "fusion": "rrf"})
     assert answer.status_code == 200
     body = strict(answer.content)
     assert set(body) == RESPONSE_FIELDS

@@ -58,4 +58,7 @@ def merged(first: Sequence[SearchCandidate], second: Sequence[SearchCandidate]) 
         known = best.get(hit.chunk_uid)
         if known is None or weaker.score > known.score:
             best[hit.chunk_uid] = weaker
+        else:
+            # The way from a word of the query is the plainer reason.
+            best[hit.chunk_uid] = replace(known, metadata=hit.metadata)
     return sorted(best.values(), key=lambda hit: (-hit.score, hit.chunk_uid))

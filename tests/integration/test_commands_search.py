@@ -48,7 +48,7 @@ def run(*arguments: str, **options: Any) -> str:
 
 @pytest.mark.neo4j
 def test_search_prints_rank_title_place_score_and_legs(db: None, manual: Place) -> None:
-    shown = run("search", "lathe", "--no-rerank")
+    shown = run("search", "lathe", "--no-rerank", "--fusion", "rrf")
     lines = shown.splitlines()
     assert {lines[0], lines[4]} == {"  1. Lathe manual", "  2. Wood turning"}
     assert "technical · found by fulltext · score 0.0164" in lines[1]

@@ -87,7 +87,7 @@ def assert_found_without_vectors(found: Any) -> None:
     assert len(found["candidates"]) == 3
     assert (found["legs"]["fulltext"]["status"], found["legs"]["graph"]["status"]) == ("ok", "ok")
     assert found["legs"]["vector"]["status"] == "skipped"
-    assert found["legs"]["vector"]["reason"].startswith("no embedding: http://127.0.0.1:")
+    assert found["legs"]["vector"]["reason"].startswith("no embedding: the model service ")
     assert found["degraded"] is True
     assert found["search_strategy"] == "lexical"
     assert found["reranker_used"] is False

@@ -97,7 +97,7 @@ def test_the_page_shows_hits_with_their_words_marked_and_how_they_were_found(rea
     legs = {row.th.get_text(): row.td.get_text() for row in page.select(".legs tbody tr")}  # type: ignore[union-attr]
     assert legs == {"vector": "skipped", "fulltext": "ok", "graph": "empty", "image": "empty", "rerank": "skipped"}
     parts = {row.th.get_text(): row.td.get_text() for row in page.select(".hits details tr")}  # type: ignore[union-attr]
-    assert float(parts["rrf_components.fulltext"]) == pytest.approx(1 / 61, abs=1e-9)
+    assert float(parts["rrf_components.fulltext"]) == pytest.approx(0.4, abs=1e-9)
     assert parts["rrf_components.fulltext"] == parts["fused_score"]
     assert parts["lexical_rank"] == "1"
     assert page.select_one("[role=status]") is not None

@@ -27,6 +27,9 @@ PART = re.compile(r"rrf_components\.(\w+) (\S+)")
 def shelf(graph: None, db: None, settings: Any) -> Iterator[Place]:
     """Four chunks of three items, that words, vectors and a concept each find some of."""
     settings.SEARCH_LEG_TIMEOUT = 30.0
+    # Ranks that can be worked out by hand.
+    settings.SEARCH_FUSION = "rrf"
+    settings.SEARCH_GRAPH_SEED_HITS = 0
     place = Place("shelf")
     book = place.item(
         "Handbook",
