@@ -35,6 +35,8 @@ _BUILT_IN: Final = (
     Configuration("rrf+graph", {**_ALL_LEGS, "fusion": "rrf"}),
     Configuration("weighted_rrf+graph", {**_ALL_LEGS, "fusion": "weighted_rrf"}),
     Configuration("linear+graph", {**_ALL_LEGS, "fusion": "linear"}),
+    Configuration("lexical_first", {"strategy": "lexical_first"}),
+    Configuration("hybrid", {"strategy": "hybrid"}),
     Configuration("default", {}),
 )
 RERANK_SUFFIX: Final = "+rerank"
