@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from library.graph.session import Row
+from library.services.normalise import divide_by_highest
 from library.services.query_language import ParsedQuery, parse
 from library.services.retrievers.lucene import SafeText, safe_text
-from library.services.types import Scope
+from library.services.types import Scope, SearchCandidate
 
 Hit = TypeVar("Hit")
 
@@ -51,3 +53,19 @@ class Retriever(Protocol[Hit]):
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[Hit]:
         """The best hits of the scope."""
         ...
+
+
+def normalised_candidates(rows: Sequence[Row], source: str) -> list[SearchCandidate]:
+    """Rows with uid, item_uid, chunk_index, score and perhaps path, in order; scores divided by the highest."""
+    scores = divide_by_highest([row["score"] for row in rows])
+    return [
+        SearchCandidate(
+            chunk_uid=row["uid"],
+            item_uid=row["item_uid"],
+            chunk_index=row["chunk_index"],
+            score=score,
+            source=source,
+            metadata={"graph_path": list(row["path"])} if "path" in row.keys() else {},  # noqa: SIM118 - of values
+        )
+        for row, score in zip(rows, scores, strict=True)
+    ]

@@ -5,10 +5,9 @@ from typing import Any, Final
 from library.graph import session
 from library.graph.schema import CHUNK_FULLTEXT_INDEX, CONCEPT_FULLTEXT_INDEX, ITEM_FULLTEXT_INDEX
 from library.graph.scope import node_filter
-from library.services.normalise import divide_by_highest
 from library.services.query_language import to_lucene
 from library.services.query_terms import java_pattern
-from library.services.retrievers.base import RetrievalQuery
+from library.services.retrievers.base import RetrievalQuery, normalised_candidates
 from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
 from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
@@ -106,17 +105,7 @@ class FulltextRetriever:
             rows = session.read(statement, {**common, "words": words}, timeout)
         else:
             return []
-        scores = divide_by_highest([row["score"] for row in rows])
-        return [
-            SearchCandidate(
-                chunk_uid=row["uid"],
-                item_uid=row["item_uid"],
-                chunk_index=row["chunk_index"],
-                score=score,
-                source="fulltext",
-            )
-            for row, score in zip(rows, scores, strict=True)
-        ]
+        return normalised_candidates(rows, "fulltext")
 
 
 def _index_queries(query: RetrievalQuery, text: str, scope: Scope) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from typing import Final
 
 from library.graph import session
 from library.graph.scope import node_filter
-from library.services.normalise import divide_by_highest
-from library.services.retrievers.base import RetrievalQuery
+from library.services.retrievers.base import RetrievalQuery, normalised_candidates
 from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
 
@@ -61,15 +60,4 @@ def neighbourhood(hits: Sequence[str], query: RetrievalQuery, scope: Scope, time
         },
         timeout,
     )
-    scores = divide_by_highest([row["score"] for row in rows])
-    return [
-        SearchCandidate(
-            chunk_uid=row["uid"],
-            item_uid=row["item_uid"],
-            chunk_index=row["chunk_index"],
-            score=score,
-            source="graph",
-            metadata={"graph_path": list(row["path"])},
-        )
-        for row, score in zip(rows, scores, strict=True)
-    ]
+    return normalised_candidates(rows, "graph")
