@@ -66,10 +66,8 @@ def by_similarity(ranked: ResultList) -> list[SearchCandidate]:
 
 
 def _with_lexical_part(candidate: SearchCandidate) -> SearchCandidate:
-    metadata = dict(candidate.metadata)
-    lexical = {name: metadata.pop(name, None) for name in ("lexical_rank", "lexical_score")}
-    metadata.pop("lexical_total", None)
-    return replace(candidate, metadata=metadata, score_breakdown={**candidate.score_breakdown, **lexical})
+    lexical = {name: candidate.metadata.get(name) for name in ("lexical_rank", "lexical_score")}
+    return replace(candidate, metadata={}, score_breakdown={**candidate.score_breakdown, **lexical})
 
 
 def _fuse(
@@ -81,21 +79,13 @@ def _fuse(
         for rank, (candidate, value) in enumerate(zip(ranked, contributions(name, ranked), strict=True), start=1):
             # The first appearance is the best: a chunk repeated in a list counts once.
             parts.setdefault(candidate.chunk_uid, {}).setdefault(name, _Part(candidate, rank, value))
-    fused = [_merged(of_chunk, method) for of_chunk in parts.values()]
-    fused.sort(key=lambda candidate: (-candidate.score, candidate.chunk_uid))
-    return [
-        replace(
-            candidate,
-            rank=rank,
-            score_breakdown={**candidate.score_breakdown, "fused_rank": rank},
-        )
-        for rank, candidate in enumerate(fused, start=1)
-    ]
+    scores = {uid: math.fsum(part.contribution for part in of_chunk.values()) for uid, of_chunk in parts.items()}
+    ordered = sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
+    return [_merged(parts[uid], method, score, rank) for rank, (uid, score) in enumerate(ordered, start=1)]
 
 
-def _merged(parts: Mapping[str, _Part], method: str) -> SearchCandidate:
+def _merged(parts: Mapping[str, _Part], method: str, score: float, rank: int) -> SearchCandidate:
     """One candidate out of what each list says of it; `source` is the list that contributed most."""
-    score = math.fsum(part.contribution for part in parts.values())
     leading = max(parts, key=lambda name: parts[name].contribution)
     metadata: dict[str, Any] = {}
     for part in parts.values():
@@ -104,13 +94,14 @@ def _merged(parts: Mapping[str, _Part], method: str) -> SearchCandidate:
     return replace(
         parts[leading].candidate,
         score=score,
+        rank=rank,
         source=leading,
         metadata=metadata,
-        score_breakdown=_breakdown(parts, score, method, path),
+        score_breakdown=_breakdown(parts, method, score, rank, path),
     )
 
 
-def _breakdown(parts: Mapping[str, _Part], score: float, method: str, path: Any) -> dict[str, Any]:
+def _breakdown(parts: Mapping[str, _Part], method: str, score: float, rank: int, path: Any) -> dict[str, Any]:
     breakdown: dict[str, Any] = {}
     for leg, name in BREAKDOWN_NAMES.items():
         part = parts.get(leg)
@@ -121,7 +112,7 @@ def _breakdown(parts: Mapping[str, _Part], score: float, method: str, path: Any)
         "rrf_components": {name: part.contribution for name, part in parts.items()},
         "fusion_method": method,
         "fused_score": score,
-        "fused_rank": None,
+        "fused_rank": rank,
         "rerank_score": None,
         "rerank_rank": None,
         "graph_path": path,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 from library.services.types import SearchCandidate, SearchResponse
@@ -128,12 +129,17 @@ def passage_segments(candidate: SearchCandidate) -> tuple[Segment, ...]:
     return (*before, *marked(text, passage["highlights"]), *after)
 
 
+@lru_cache(maxsize=50_000)
 def _folded(word: str) -> str:
     """Without case, marks and an English plural (Harman's S-stemmer, 1991): the word as the index roughly has it."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)).casefold()
+    bare = word.lower() if word.isascii() else _without_marks(word).casefold()
     if len(bare) <= 3 or not bare.endswith("s") or bare.endswith(("us", "ss")):
         return bare
     return bare[:-3] + "y" if bare.endswith("ies") and not bare.endswith(("eies", "aies")) else bare[:-1]
+
+
+def _without_marks(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
 def printable(text: str) -> str:

@@ -73,6 +73,8 @@ def _top_ks(request: SearchRequest, strategy: Strategy, routed: bool) -> Mapping
         "graph": request.fulltext_top_k,
     }
     if routed:
-        wanted = max(*asked.values(), request.offset + request.limit)
-        return {leg: min(wanted, MAX_TOP_K) for leg in strategy.legs}
-    return {leg: strategy.pool if strategy.pool is not None else asked[leg] for leg in strategy.legs}
+        wanted = min(max(*asked.values(), request.offset + request.limit), MAX_TOP_K)
+        asked = dict.fromkeys(asked, wanted)
+    if strategy.pool is not None:
+        asked["fulltext"] = strategy.pool
+    return {leg: asked[leg] for leg in strategy.legs}

@@ -89,7 +89,7 @@ def test_the_callers_own_strategy_always_wins(name: str) -> None:
 
 def test_lexical_first_narrows_to_two_hundred() -> None:
     plan = plan_search(SearchRequest(query="salt kiln", strategy="lexical_first"))
-    assert plan.top_ks == {"fulltext": 200, "vector": 200}
+    assert plan.top_ks == {"fulltext": 200, "vector": 50}
 
 
 def test_a_code_must_be_in_every_hit_or_all_retrievers_are_asked() -> None:

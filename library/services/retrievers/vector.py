@@ -1,6 +1,7 @@
 """Chunks by the similarity of their vectors to the query's, scoped inside the index."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from library.graph import session
@@ -19,16 +20,22 @@ SEARCH c IN (VECTOR INDEX {index} FOR $vector {scope} LIMIT $reach) SCORE AS sco
 RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score
 ORDER BY score DESC, uid LIMIT $k
 """
-# Exact similarity inside what the full text finds. Scores are those of the index: (1 + cosine) / 2.
+# Exact similarity inside what the full text finds. Scores are those of the index: (1 + cosine) / 2. The query's vector
+# is made once a query; only the best travel back, with their places among all that full text found.
 NARROWED_QUERY: Final = """
 CYPHER 25
 UNWIND $queries AS query
 CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $reach}}) YIELD node AS c, score AS lexical
 WITH c, lexical ORDER BY lexical DESC, c.uid LIMIT $reach
 WITH c, lexical WHERE lexical > 0 AND c.embedding IS NOT NULL {scope} {operators}
-RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, lexical,
-       vector.similarity.cosine(c.embedding, $vector) AS score
-ORDER BY score DESC, uid LIMIT $k
+WITH collect(c) AS found, collect(lexical) AS lexicals, vector($vector, $dimensions, FLOAT32) AS asked
+UNWIND range(1, size(found)) AS lexical_rank
+WITH found[lexical_rank - 1] AS c, lexicals[lexical_rank - 1] / lexicals[0] AS lexical_score, lexical_rank,
+     size(found) AS lexical_total, asked
+WITH c, lexical_score, lexical_rank, lexical_total, vector.similarity.cosine(c.embedding, asked) AS score
+ORDER BY score DESC, c.uid LIMIT $k
+RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score,
+       lexical_score, lexical_rank, lexical_total
 """
 TEXT_BOOSTS: Final = {"text": 1.0, "title": 1.0, "section": 1.0}
 
@@ -49,7 +56,8 @@ class VectorRetriever:
         if not query.parsed.has_operators:
             return self._nearest(query, scope, query.vector_top_k, timeout)
         if query.parsed.must_hold and to_lucene(query.parsed, TEXT_BOOSTS):
-            return narrowed(query, scope, NARROW_REACH, query.vector_top_k, timeout)
+            hits = narrowed(query, scope, NARROW_REACH, query.vector_top_k, timeout)
+            return [replace(hit, metadata={}) for hit in hits]
         reach = FIRST_REACH * query.vector_top_k
         while True:
             hits = self._nearest(query, scope, reach, timeout)
@@ -79,7 +87,10 @@ class VectorRetriever:
 
 
 def narrowed(query: RetrievalQuery, scope: Scope, reach: int, k: int, timeout: float) -> list[SearchCandidate]:
-    """The `k` nearest of the `reach` best chunks by full text, compared exactly; `metadata` has their lexical score."""
+    """The `k` nearest of the `reach` best chunks by full text, compared exactly.
+
+    `metadata` has their lexical rank, their lexical score divided by the highest, and how many full text found.
+    """
     queries = scoped_queries(to_lucene(query.parsed, TEXT_BOOSTS), scope)
     if not queries or query.vector is None:
         return []
@@ -88,6 +99,7 @@ def narrowed(query: RetrievalQuery, scope: Scope, reach: int, k: int, timeout: f
     parameters: Mapping[str, Any] = {
         "queries": queries,
         "vector": query.vector,
+        "dimensions": len(query.vector),
         "reach": reach,
         "k": k,
         **scope_parameters,
@@ -95,7 +107,8 @@ def narrowed(query: RetrievalQuery, scope: Scope, reach: int, k: int, timeout: f
     }
     statement = NARROWED_QUERY.format(index=CHUNK_FULLTEXT_INDEX, scope=scope_filter, operators=operators)
     rows = session.read(statement, parameters, timeout)
-    return [_candidate(row, {"lexical_score": row["lexical"]}) for row in rows]
+    lexical = ("lexical_rank", "lexical_score", "lexical_total")
+    return [_candidate(row, {name: row[name] for name in lexical}) for row in rows]
 
 
 def _candidate(row: session.Row, metadata: Mapping[str, Any] | None = None) -> SearchCandidate:
