@@ -153,7 +153,6 @@ SEARCH_WEIGHT_VECTOR = env.float("SEARCH_WEIGHT_VECTOR", 0.6)
 SEARCH_WEIGHT_FULLTEXT = env.float("SEARCH_WEIGHT_FULLTEXT", 0.4)
 SEARCH_WEIGHT_GRAPH = env.float("SEARCH_WEIGHT_GRAPH", 0.25)
 SEARCH_MAX_QUERY_TERMS = env.int("SEARCH_MAX_QUERY_TERMS", 64)
-SEARCH_RELEVANCE_FLOOR = env.float("SEARCH_RELEVANCE_FLOOR", 0.0)
 SEARCH_ANALYZER = env.str("SEARCH_ANALYZER", "english")
 SEARCH_VECTOR_QUANTIZATION = env.str("SEARCH_VECTOR_QUANTIZATION", "NONE")
 
@@ -164,6 +163,10 @@ RERANKER_TEXT = env.str("RERANKER_TEXT", "full")
 EMBEDDING_TIMEOUT = env.float("EMBEDDING_TIMEOUT", 120.0)
 EMBEDDING_BATCH_SIZE = env.int("EMBEDDING_BATCH_SIZE", 32)
 MODEL_SERVER_URL_NAMED = env.str("EMBEDDING_URL", "") or None
+# Similarities mean something else with every model: the floor is measured for the local one, and another has none
+# until its operator measures it (docs/relevance.md).
+_measured_floor = 0.83 if MODEL_SERVER_URL_NAMED is None else 0.0
+SEARCH_RELEVANCE_FLOOR = env.float("SEARCH_RELEVANCE_FLOOR", _measured_floor)
 LIBRARY_SYSTEM_MODELS = {}
 if MODEL_SERVER_URL_NAMED is not None:
     LIBRARY_SYSTEM_MODELS["embedding"] = {

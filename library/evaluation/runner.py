@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from library.evaluation import metrics
-from library.evaluation.trec import Dataset, Run
+from library.evaluation.trec import Dataset, Query, Run
 from library.exceptions import InvalidRequest
+from library.services.query_optimizer import plan_search
 from library.services.requests import build_request
 from library.services.search import SearchService
+from library.services.types import SearchResponse
 
 # Documents a ranking is cut at; as deep as recall is measured.
 DEPTH: Final = 100
@@ -50,11 +52,16 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
 }
 
 
+# The questions of all types together.
+ALL_TYPES: Final = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a configuration reached. Latencies in milliseconds; measures are means over the questions."""
+    """What a configuration reached. Latencies in milliseconds; measures are means over the questions of a type."""
 
     configuration: str
+    question_type: str
     queries: int
     failed: int
     degraded: int
@@ -67,13 +74,64 @@ class Measured:
     p95_ms: float
 
 
+MEASURES: Final = ("ndcg_10", "mrr_10", "p_5", "recall_5", "recall_100")
+_OF_ONE: Final[Mapping[str, Callable[[Sequence[str], Mapping[str, int]], float]]] = {
+    "ndcg_10": lambda ranking, judged: metrics.ndcg(ranking, judged, 10),
+    "mrr_10": lambda ranking, judged: metrics.reciprocal_rank(ranking, judged, 10),
+    "p_5": lambda ranking, judged: metrics.precision(ranking, judged, 5),
+    "recall_5": lambda ranking, judged: metrics.recall(ranking, judged, 5),
+    "recall_100": lambda ranking, judged: metrics.recall(ranking, judged, 100),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The measures, and the run that they were taken from."""
+    """A configuration's run over a collection. `seconds` by query, for those that were asked here."""
 
-    measured: Measured
+    dataset: Dataset
+    configuration: str
     run: Run
-    seconds: tuple[float, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    degraded: frozenset[str] = frozenset()
+
+    def measured(self) -> Measured:
+        """The measures over all judged questions; a question without an answer counts 0."""
+        return self._measured(ALL_TYPES, self.dataset.queries)
+
+    def by_type(self) -> list[Measured]:
+        """The measures over the questions of each type, by its name."""
+        kinds: dict[str, list[Query]] = {}
+        for query in self.dataset.queries:
+            kinds.setdefault(question_type(query), []).append(query)
+        return [self._measured(kind, kinds[kind]) for kind in sorted(kinds)]
+
+    def of_each(self, measure: str) -> list[float]:
+        """One measure of every question, in the collection's order."""
+        return [self._of_one(measure, query) for query in self.dataset.queries]
+
+    def _of_one(self, measure: str, query: Query) -> float:
+        return _OF_ONE[measure](list(self.run.get(query.uid, ())), self.dataset.qrels[query.uid])
+
+    def _measured(self, kind: str, queries: Sequence[Query]) -> Measured:
+        seconds = [self.seconds[query.uid] for query in queries if query.uid in self.seconds]
+        means = {name: sum(self._of_one(name, query) for query in queries) / len(queries) for name in MEASURES}
+        return Measured(
+            configuration=self.configuration,
+            question_type=kind,
+            queries=len(queries),
+            failed=sum(query.uid not in self.run for query in queries),
+            degraded=sum(query.uid in self.degraded for query in queries),
+            p50_ms=1000 * metrics.percentile(seconds, 0.5),
+            p95_ms=1000 * metrics.percentile(seconds, 0.95),
+            **means,
+        )
+
+
+def question_type(query: Query) -> str:
+    """A question's type: the collection's own word for it, else what the query optimizer makes of the text."""
+    if query.kind or not query.text:
+        return query.kind or "unknown"
+    return plan_search(build_request(query.text)).question_type or "unknown"
 
 
 def configuration_named(name: str) -> Configuration:
@@ -90,45 +148,29 @@ def evaluate(
     service: SearchService,
     progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> Evaluated:
-    """Ask every question, count an item by its best chunk, and measure. Failures are counted, never hidden."""
+    """Ask every question, count an item by its best chunk, and measure. Failures are counted, never hidden.
+
+    The first question is asked once beforehand: what a process does only once is no part of its latency.
+    """
     run: Run = {}
-    seconds: list[float] = []
-    degraded = 0
+    seconds: dict[str, float] = {}
+    degraded: set[str] = set()
+    _ask(dataset.queries[0], configuration, library_uid, service)
     for query in progress(dataset.queries):
-        request = build_request(
-            query.text, limit=DEPTH, include_images=False, library_uid=library_uid, **configuration.parameters
-        )
         started = time.perf_counter()
-        response = service.search(request)
-        seconds.append(time.perf_counter() - started)
-        degraded += response.degraded
+        response = _ask(query, configuration, library_uid, service)
+        seconds[query.uid] = time.perf_counter() - started
+        if response.degraded:
+            degraded.add(query.uid)
         ranking: dict[str, float] = {}
         for candidate in response.candidates:
             ranking.setdefault(str(candidate.metadata["source"]), candidate.score)
         run[query.uid] = ranking
-    measured = measure(dataset, configuration.name, run, seconds, degraded)
-    return Evaluated(measured, run, tuple(seconds))
+    return Evaluated(dataset, configuration.name, run, seconds, frozenset(degraded))
 
 
-def measure(
-    dataset: Dataset, name: str, run: Mapping[str, Mapping[str, float]], seconds: Sequence[float], degraded: int = 0
-) -> Measured:
-    """The measures of a run over all judged questions; a question without an answer counts 0."""
-    pairs = [(list(run.get(query.uid, ())), dataset.qrels[query.uid]) for query in dataset.queries]
-
-    def mean(of: Callable[[list[str], Mapping[str, int]], float]) -> float:
-        return sum(of(ranking, judged) for ranking, judged in pairs) / len(pairs)
-
-    return Measured(
-        configuration=name,
-        queries=len(pairs),
-        failed=sum(query.uid not in run for query in dataset.queries),
-        degraded=degraded,
-        ndcg_10=mean(lambda ranking, judged: metrics.ndcg(ranking, judged, 10)),
-        mrr_10=mean(lambda ranking, judged: metrics.reciprocal_rank(ranking, judged, 10)),
-        p_5=mean(lambda ranking, judged: metrics.precision(ranking, judged, 5)),
-        recall_5=mean(lambda ranking, judged: metrics.recall(ranking, judged, 5)),
-        recall_100=mean(lambda ranking, judged: metrics.recall(ranking, judged, 100)),
-        p50_ms=1000 * metrics.percentile(seconds, 0.5),
-        p95_ms=1000 * metrics.percentile(seconds, 0.95),
+def _ask(query: Query, configuration: Configuration, library_uid: str | None, service: SearchService) -> SearchResponse:
+    request = build_request(
+        query.text, limit=DEPTH, include_images=False, library_uid=library_uid, **configuration.parameters
     )
+    return service.search(request)

@@ -53,6 +53,12 @@ def read_dataset(folder: Path, split: str = "test", qrels_file: Path | None = No
     return Dataset(folder.name, corpus, queries, qrels)
 
 
+def dataset_of_qrels(path: Path) -> Dataset:
+    """The judged queries of a file of judgements, without their texts: enough to measure run files."""
+    qrels = read_qrels(path)
+    return Dataset(path.stem, path, tuple(Query(uid, "") for uid in qrels), qrels)
+
+
 def _read_queries(path: Path) -> Iterator[Query]:
     for number, row in _json_lines(path):
         metadata = row.get("metadata") or {}
@@ -95,15 +101,24 @@ def read_qrels(path: Path) -> Qrels:
 
 
 def read_run(path: Path) -> Run:
-    """A TREC run file: query Q0 document rank score tag."""
+    """A TREC run file: query Q0 document rank score tag. Raises `InvalidRequest` naming what makes no sense."""
+    if not path.is_file():
+        raise InvalidRequest("run", f"{path} does not exist")
     run: Run = {}
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             fields = line.split()
             if len(fields) != _TREC_RUN_FIELDS:
                 raise InvalidRequest("run", f"{path}, line {number}: expected six fields")
-            run.setdefault(fields[0], {})[fields[2]] = float(fields[4])
-    return run
+            try:
+                run.setdefault(fields[0], {})[fields[2]] = float(fields[4])
+            except ValueError as error:
+                raise InvalidRequest("run", f"{path}, line {number}: {fields[4]!r} is no score") from error
+    # As trec_eval does: by score, whatever the ranks say; equal scores by document, the later first.
+    return {
+        query: dict(sorted(ranking.items(), key=lambda scored: (scored[1], scored[0]), reverse=True))
+        for query, ranking in run.items()
+    }
 
 
 def write_run(path: Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 from library.exceptions import GraphError
 from library.graph.hydrate import facet_counts, neighbours
@@ -73,21 +73,34 @@ def facets_of(run: SearchRun, candidates: Sequence[SearchCandidate]) -> Facets |
         return None
 
 
-def has_no_good_match(run: SearchRun, page: Sequence[SearchCandidate], text: str) -> bool:
-    """Whether nothing found is an answer: all vectors are farther than the floor, and no text holds the words.
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """How near the best of a page comes: by its vector, (1 + cosine) / 2, None without vectors; by the query's words.
 
-    The floor is one of vector similarity, (1 + cosine) / 2, and is compared with nothing else. Only the first page is
-    judged; without vectors, only a search that finds nothing has no good match.
+    `coverage` is the largest part of the query's words that one text holds, 0 to 1; 0 for a query without words.
+    """
+
+    similarity: float | None
+    coverage: float
+
+    def is_below(self, floor: float) -> bool:
+        """Whether nothing is an answer: the nearest vector is farther than the floor, and no text holds the words."""
+        return self.similarity is not None and self.similarity < floor and self.coverage < WORD_COVERAGE
+
+
+def strength_of(page: Sequence[SearchCandidate], text: str) -> Strength:
+    """The strength of what was found for the plain words of a query."""
+    similarities = [score for hit in page if (score := hit.score_breakdown.get("semantic_score")) is not None]
+    words = query_words(text)
+    covered = max((len({hit.word for hit in word_hits(candidate.text, words)}) for candidate in page), default=0)
+    return Strength(max(similarities, default=None), covered / len(words) if words else 0.0)
+
+
+def has_no_good_match(run: SearchRun, page: Sequence[SearchCandidate], text: str) -> bool:
+    """Whether nothing found is an answer. The floor is compared with similarities of vectors and nothing else.
+
+    Only the first page is judged; without vectors, only a search that finds nothing has no good match.
     """
     if run.request.offset:
         return False
-    if not page:
-        return True
-    similarities = [score for hit in page if (score := hit.score_breakdown.get("semantic_score")) is not None]
-    if not similarities or max(similarities) >= run.config.relevance_floor:
-        return False
-    words = query_words(text)
-    if not words:
-        return True
-    covered = max(len({hit.word for hit in word_hits(candidate.text, words)}) for candidate in page)
-    return covered < WORD_COVERAGE * len(words)
+    return not page or strength_of(page, text).is_below(run.config.relevance_floor)

@@ -12,7 +12,7 @@ class Strategy:
     """Which legs run. `fallback` names the strategy to take where none of them could answer.
 
     `when_empty` names the one to take where they answered with nothing and the caller did not ask for this strategy.
-    With `pool` full text hands on that many hits, instead of the request's top-k, and exact vector similarity ranks them.
+    With `pool` full text hands on that many hits, not the request's top-k, and exact vector similarity ranks them.
     """
 
     name: str

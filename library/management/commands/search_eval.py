@@ -1,21 +1,22 @@
 """Measure the search on collections with relevance judgements."""
 
-import csv
-import io
-import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from library.evaluation.runner import CONFIGURATIONS, Evaluated, Measured, configuration_named, evaluate
-from library.evaluation.trec import Dataset, read_dataset, write_run
+from library.evaluation.baseline import read_baseline, regressions
+from library.evaluation.floor import FloorMeasured, measure_floors
+from library.evaluation.report import FORMATS, as_text
+from library.evaluation.runner import CONFIGURATIONS, MEASURES, Evaluated, configuration_named, evaluate
+from library.evaluation.significance import Comparison, compare
+from library.evaluation.trec import Dataset, dataset_of_qrels, read_dataset, read_run, write_run
 from library.exceptions import InvalidRequest
 from library.graph.browse import libraries
 from library.management.exit_codes import exit_codes
@@ -26,47 +27,104 @@ DEFAULT_CONFIGURATIONS = ("vector", "fulltext", "rrf", "rrf+rerank")
 
 
 class Command(BaseCommand):
-    """Exit code 0: measured; 1: something could not be reached; 2: the arguments make no sense."""
+    """Exit code 0: measured; 1: a regression, or something could not be reached; 2: the arguments make no sense."""
 
-    help = "Measure nDCG@10, MRR@10, P@5, recall and latency on BEIR-layout collections."
+    help = "Measure nDCG@10, MRR@10, P@5, recall and latency on BEIR-layout collections, or of TREC run files."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Collections, configurations, and how to print."""
+        """Collections, configurations, and what to do with the measures."""
         parser.add_argument(
-            "dataset", nargs="+", type=Path, help="a folder with corpus.jsonl, queries.jsonl and qrels/"
+            "dataset", nargs="*", type=Path, help="a folder with corpus.jsonl, queries.jsonl and qrels/"
         )
         parser.add_argument("--split", default="test", help="which qrels/SPLIT.tsv (default: test)")
         parser.add_argument("--qrels", type=Path, help="another file of judgements, BEIR or TREC")
         parser.add_argument(
             "--config",
             nargs="+",
-            default=list(DEFAULT_CONFIGURATIONS),
+            default=None,
             metavar="NAME",
             help=f"which to run: {', '.join(CONFIGURATIONS)} (default: {' '.join(DEFAULT_CONFIGURATIONS)})",
         )
+        parser.add_argument("--run", nargs="+", type=Path, default=[], metavar="FILE", help="TREC runs to measure too")
         parser.add_argument(
             "--ingest", action="store_true", help="ingest the collection first; unchanged items cost nothing"
         )
         parser.add_argument("--library", metavar="NAME", help="the library to search (default: eval NAME-OF-FOLDER)")
         parser.add_argument("--type", dest="library_type", default="nonfiction", help="its type, where it is made")
-        parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
+        parser.add_argument("--by-type", action="store_true", help="also by type of question")
+        parser.add_argument("--format", choices=FORMATS, default="table")
         parser.add_argument("--runs", type=Path, metavar="FOLDER", help="write a TREC run file for each configuration")
+        parser.add_argument(
+            "--compare", nargs=2, metavar=("A", "B"), help="test whether B differs from A by more than chance"
+        )
+        parser.add_argument("--measure", choices=MEASURES, default=MEASURES[0], help="what --compare compares")
+        parser.add_argument("--baseline", type=Path, metavar="FILE", help="JSON of an earlier run to hold this against")
+        parser.add_argument(
+            "--fail-below",
+            type=float,
+            default=0.01,
+            metavar="X",
+            help="exit 1 where a measure is lower than in the baseline by more than this (default: 0.01)",
+        )
+        parser.add_argument(
+            "--floors",
+            nargs="+",
+            type=float,
+            default=[],
+            metavar="X",
+            help="instead: which part of real and of nonsense questions these relevance floors call unanswered",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure each configuration on each collection."""
-        rows: list[tuple[str, Measured]] = []
         with exit_codes():
-            configurations = [configuration_named(name) for name in options["config"]]
-            for folder in options["dataset"]:
-                dataset = read_dataset(folder, options["split"], options["qrels"])
-                library_uid = self._library(dataset, options)
-                for configuration in configurations:
-                    evaluated = evaluate(
-                        dataset, configuration, library_uid, SearchService(), _progress(dataset, configuration.name)
-                    )
-                    rows.append((dataset.name, evaluated.measured))
-                    _write_run(options["runs"], dataset, evaluated)
-        self.stdout.write(_shown(rows, options["format"]))
+            datasets = _datasets(options)
+            if options["floors"]:
+                tables = {"floors": [asdict(row) for row in self._floors(datasets, options)]}
+                self.stdout.write(as_text(tables, options["format"]))
+                return
+            # A baseline that cannot be read is to be known before an hour of measuring.
+            baseline = read_baseline(options["baseline"]) if options["baseline"] else None
+            evaluated = list(self._evaluated(datasets, options))
+            rows = [
+                {"dataset": one.dataset.name, **asdict(measured)}
+                for one in evaluated
+                for measured in [one.measured(), *(one.by_type() if options["by_type"] else [])]
+            ]
+            compared = [
+                {"dataset": dataset.name, **asdict(_compared(dataset, evaluated, options))}
+                for dataset in datasets
+                if options["compare"]
+            ]
+            self.stdout.write(as_text({"measured": rows, "compared": compared}, options["format"]))
+            fallen = regressions(baseline, rows, options["fail_below"]) if baseline is not None else []
+        if fallen:
+            raise CommandError("\n".join(map(str, fallen)), returncode=1)
+
+    def _evaluated(self, datasets: list[Dataset], options: dict[str, Any]) -> Iterator[Evaluated]:
+        """Each configuration as it finishes; a line says what it reached."""
+        configurations = [configuration_named(name) for name in _names(options)]
+        for dataset in datasets:
+            for path in options["run"]:
+                yield Evaluated(dataset, path.stem, read_run(path))
+            library_uid = self._library(dataset, options) if configurations else None
+            for configuration in configurations:
+                progress = _progress(dataset, configuration.name)
+                evaluated = evaluate(dataset, configuration, library_uid, SearchService(), progress)
+                reached = evaluated.measured()
+                self.stderr.write(f"{dataset.name}, {configuration.name}: nDCG@10 {reached.ndcg_10:.4f}")
+                if options["runs"] is not None:
+                    options["runs"].mkdir(parents=True, exist_ok=True)
+                    name = configuration.name
+                    write_run(options["runs"] / f"{dataset.name}.{name}.trec", evaluated.run, name)
+                yield evaluated
+
+    def _floors(self, datasets: list[Dataset], options: dict[str, Any]) -> Iterator[FloorMeasured]:
+        for dataset in datasets:
+            others = [other for other in datasets if other is not dataset]
+            progress = _progress(dataset, "floors")
+            uid = self._library(dataset, options)
+            yield from measure_floors(dataset, uid, others, options["floors"], SearchService(), progress)
 
     def _library(self, dataset: Dataset, options: dict[str, Any]) -> str:
         name = options["library"] or f"eval {dataset.name}"
@@ -78,34 +136,33 @@ class Command(BaseCommand):
         return found[0]
 
 
-def _progress(dataset: Dataset, name: str) -> Any:
+def _datasets(options: dict[str, Any]) -> list[Dataset]:
+    if options["dataset"]:
+        return [read_dataset(folder, options["split"], options["qrels"]) for folder in options["dataset"]]
+    if options["qrels"] is None or not options["run"] or options["config"]:
+        raise InvalidRequest("dataset", "name a collection's folder, or --qrels and --run to measure run files alone")
+    return [dataset_of_qrels(options["qrels"])]
+
+
+def _names(options: dict[str, Any]) -> list[str]:
+    """The configurations to run; those to compare are among them, unless they are run files."""
+    given = options["config"]
+    if given is None:
+        given = [] if options["run"] else list(DEFAULT_CONFIGURATIONS if not options["compare"] else ())
+    files = {path.stem for path in options["run"]}
+    compared = [name for name in options["compare"] or () if name not in files]
+    return list(dict.fromkeys([*given, *compared]))
+
+
+def _compared(dataset: Dataset, evaluated: list[Evaluated], options: dict[str, Any]) -> Comparison:
+    measure = options["measure"]
+    values = {one.configuration: one.of_each(measure) for one in evaluated if one.dataset is dataset}
+    first, second = options["compare"]
+    return compare(measure, (first, values[first]), (second, values[second]))
+
+
+def _progress(dataset: Dataset, name: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
     def wrapped(queries: Iterable[Any]) -> Iterable[Any]:
         return tqdm(queries, desc=f"{dataset.name}, {name}", file=sys.stderr, disable=None)
 
     return wrapped
-
-
-def _write_run(folder: Path | None, dataset: Dataset, evaluated: Evaluated) -> None:
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        name = evaluated.measured.configuration
-        write_run(folder / f"{dataset.name}.{name}.trec", evaluated.run, name)
-
-
-def _shown(rows: list[tuple[str, Measured]], form: str) -> str:
-    if form == "json":
-        return json.dumps([{"dataset": dataset, **asdict(measured)} for dataset, measured in rows], indent=2)
-    names = ["dataset", *(field.name for field in fields(Measured))]
-    table = [[dataset, *map(_cell, asdict(measured).values())] for dataset, measured in rows]
-    if form == "csv":
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows([names, *table])
-        return buffer.getvalue().rstrip()
-    widths = [max(len(row[column]) for row in [names, *table]) for column in range(len(names))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [names, *table]
-    )
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
