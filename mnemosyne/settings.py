@@ -165,7 +165,7 @@ EMBEDDING_BATCH_SIZE = env.int("EMBEDDING_BATCH_SIZE", 32)
 MODEL_SERVER_URL_NAMED = env.str("EMBEDDING_URL", "") or None
 # Similarities mean something else with every model: the floor is measured for the local one, and another has none
 # until its operator measures it (docs/relevance.md).
-_measured_floor = 0.83 if MODEL_SERVER_URL_NAMED is None else 0.0
+_measured_floor = 0.84 if MODEL_SERVER_URL_NAMED is None else 0.0
 SEARCH_RELEVANCE_FLOOR = env.float("SEARCH_RELEVANCE_FLOOR", _measured_floor)
 LIBRARY_SYSTEM_MODELS = {}
 if MODEL_SERVER_URL_NAMED is not None:

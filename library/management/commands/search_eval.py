@@ -129,7 +129,7 @@ class Command(BaseCommand):
     def _library(self, dataset: Dataset, options: dict[str, Any]) -> str:
         name = options["library"] or f"eval {dataset.name}"
         if options["ingest"]:
-            call_command("ingest", str(dataset.corpus), library=name, type=options["library_type"])
+            call_command("ingest", str(dataset.corpus), "--library", name, "--type", options["library_type"])
         found = [entry.uid for entry in libraries(Scope()) if entry.name == name]
         if not found:
             raise InvalidRequest("library", f"there is no library {name!r}; add --ingest to make it")
