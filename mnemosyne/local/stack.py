@@ -35,6 +35,7 @@ def start(
     models: bool = True,
     heap: str = "1g",
     progress: Progress | None = None,
+    page_cache: str = "512m",
 ) -> Services:
     """Bring up what is asked for and is not up yet; returns where it all is. Safe to call again, and side by side.
 
@@ -50,7 +51,7 @@ def start(
         lock = load_lock()
         if neo4j:
             jars = fetch(lock.neo4j, cache_dir, progress)
-            started = Neo4jServer(state_dir, heap).start(jars, progress)
+            started = Neo4jServer(state_dir, heap, page_cache).start(jars, progress)
             services = Services(neo4j=started, models=services.models)
             write_services(state_dir, services)
         if models:

@@ -1,0 +1,1 @@
+"""Speed of the search, measured beside the libraries that people use instead. `make bench DATA=PATH` runs it."""
