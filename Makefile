@@ -4,7 +4,6 @@
 .DELETE_ON_ERROR:
 
 VENV ?= .venv
-BENCH_VENV ?= benchmarks/.venv
 BENCH_VENV = benchmarks/.venv
 BIND ?= 127.0.0.1:8000
 PYTHON_CHOICES = $(PYTHON) python3.13 python3.12 python3.11 python3
@@ -38,6 +37,11 @@ bench: $(BENCH_VENV)/.installed ## Measure speed beside the peers: DATA=/path/to
 	  echo "Name a BEIR folder (corpus.jsonl, queries.jsonl): make bench DATA=/path/to/scifact"; exit 2; \
 	fi
 	@$(BENCH_VENV)/bin/python -m benchmarks --data "$$MNEMOSYNE_BENCH_DATA" $(BENCH_ARGS)
+
+serve: $(VENV)/.installed-local ## Serve the search page and the API: BIND=127.0.0.1:8000
+	@$(RUN) -m mnemosyne.local up || { echo "make serve stopped: the local services did not start (see above)."; exit 1; }
+	@$(MANAGE) migrate --verbosity 0 && $(MANAGE) setup_models && $(MANAGE) setup_neo4j_indexes
+	@exec $(MANAGE) serve --bind "$(BIND)"
 
 serve: $(VENV)/.installed-local ## Serve the search page and the API: BIND=127.0.0.1:8000
 	@$(RUN) -m mnemosyne.local up || { echo "make serve stopped: the local services did not start (see above)."; exit 1; }
@@ -91,12 +95,4 @@ $(BENCH_VENV)/.installed: pyproject.toml benchmarks/requirements.txt | $(RUN)
 	@test -x $(BENCH_VENV)/bin/python || $(RUN) -m venv $(BENCH_VENV)
 	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[local]" \
 	  --requirement benchmarks/requirements.txt || { echo "Installing failed (see above)."; exit 1; }
-	@touch $@
-
-# The benchmarks bring other libraries with them, so they have packages of their own, the project's among them.
-$(BENCH_VENV)/.installed: pyproject.toml benchmarks/requirements.txt | $(RUN)
-	@echo "Installing the project and what it is compared with into $(BENCH_VENV)"
-	@$(RUN) -m venv $(BENCH_VENV)
-	@$(BENCH_VENV)/bin/python -m pip install --disable-pip-version-check --editable ".[local]" -r benchmarks/requirements.txt \
-	  || { echo "Installing failed (see above). A network and about 1 GB of disk are needed; then run make again."; exit 1; }
 	@touch $@

@@ -73,7 +73,7 @@ def noisy(vectors: Vectors, count: int) -> Vectors:
     origins = origin_of(len(vectors), count)
     for start in range(0, count, 5_000):
         part = vectors[origins[start : start + 5_000]]
-        part = part + rng.normal(0.0, NOISE, part.shape)
+        part = part + rng.normal(0.0, NOISE, part.shape).astype(np.float32)
         made[start : start + len(part)] = part / np.linalg.norm(part, axis=1, keepdims=True)
     return made
 

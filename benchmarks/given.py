@@ -34,7 +34,7 @@ class GivenVectors:
 def give(questions: Sequence[str], vectors: Vectors) -> None:
     """From now on searches in this process take these vectors."""
     by_text = {parse(text).plain_text: vector.tolist() for text, vector in zip(questions, vectors, strict=True)}
-    retrieval.EmbeddingClient = GivenVectors(by_text)  # type: ignore[assignment,misc]
+    retrieval.EmbeddingClient = GivenVectors(by_text)  # type: ignore[attr-defined, assignment]
 
 
 def write(folder: Path, questions: Sequence[str], vectors: Vectors) -> None:

@@ -7,6 +7,7 @@ measurements search.
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,9 +52,9 @@ def take_in(bench: Bench, dataset: Dataset, beside_bare: bool) -> dict[str, Any]
             documents = dataset.documents[part * size : (part + 1) * size]
             path = _write_part(bench.state / "parts" / str(part) / "corpus.jsonl", documents)
             client = Recording(EmbeddingClient.from_system(lambda _: None))
-            ingest_seconds += _timed(lambda path=path, client=client: _ingest(path, client))
+            ingest_seconds += _timed(partial(_ingest, path, client))
             if beside_bare:
-                bare_seconds += _timed(lambda client=client: embed(bench, client.texts))
+                bare_seconds += _timed(partial(embed, bench, client.texts))
             chunks += len(client.texts)
             counter.update(len(documents))
     ratio = ingest_seconds / bare_seconds if beside_bare else None

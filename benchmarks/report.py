@@ -112,5 +112,5 @@ def _rest(results: Mapping[str, Any]) -> Iterator[str]:
     if reranking:
         ms = reranking["ms"]
         yield f"- Re-ranking {reranking['passages']} passages of about 250 tokens: {ms['naive']:.0f} ms in one padded"
-        yield f"  batch, {ms['first']:.0f} ms by the model server for passages never seen, {ms['known']:.0f} ms for known"
-        yield "  ones."
+        yield f"  batch, {ms['first']:.0f} ms by the model server for passages never seen,"
+        yield f"  {ms['known']:.0f} ms for known ones."
