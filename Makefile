@@ -43,18 +43,6 @@ serve: $(VENV)/.installed-local ## Serve the search page and the API: BIND=127.0
 	@$(MANAGE) migrate --verbosity 0 && $(MANAGE) setup_models && $(MANAGE) setup_neo4j_indexes
 	@exec $(MANAGE) serve --bind "$(BIND)"
 
-serve: $(VENV)/.installed-local ## Serve the search page and the API: BIND=127.0.0.1:8000
-	@$(RUN) -m mnemosyne.local up || { echo "make serve stopped: the local services did not start (see above)."; exit 1; }
-	@$(MANAGE) migrate --verbosity 0 && $(MANAGE) setup_models && $(MANAGE) setup_neo4j_indexes
-	@exec $(MANAGE) serve --bind "$(BIND)"
-
-bench: $(BENCH_VENV)/.installed ## Measure speed beside other libraries: DATA=PATH/TO/scifact BENCH_ARGS="--only hybrid"
-	@if [ -z "$(DATA)" ]; then \
-	  echo "make bench needs a collection in BEIR's layout (corpus.jsonl, queries.jsonl): make bench DATA=PATH/TO/scifact"; \
-	  exit 2; \
-	fi
-	@$(BENCH_VENV)/bin/python -m benchmarks --data "$(DATA)" $(BENCH_ARGS)
-
 stop: ## Stop Neo4j and the model server; the data are kept
 	@if [ -x $(RUN) ]; then $(RUN) -m mnemosyne.local down; else echo "Nothing is installed here, so nothing runs."; fi
 
