@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, Final
 
-HEAVY: Final = ("onnxruntime", "pandas", "pypdf", "lxml", "mammoth", "yake", "numpy", "bs4", "docutils", "PIL")
+HEAVY: Final = ("onnxruntime", "pandas", "pypdf", "lxml", "mammoth", "yake", "bs4", "docutils", "PIL")
 _SCRIPT: Final = """
 import json, sys
 import django
