@@ -25,24 +25,23 @@ def page_of(run: SearchRun, ranked: Sequence[SearchCandidate], text: str) -> lis
     Grouping comes before the cut, so that a page has `limit` items where there are as many.
     """
     request = run.request
-    numbered = [replace(candidate, rank=rank) for rank, candidate in enumerate(ranked, start=1)]
-    if request.group_by == "item":
-        numbered = one_an_item(numbered)
-    shown, _ = hydrate(run, numbered[request.offset : request.offset + request.limit])
+    listed = one_an_item(ranked) if request.group_by == "item" else ranked
+    wanted = enumerate(listed[request.offset : request.offset + request.limit], start=request.offset + 1)
+    shown, _ = hydrate(run, [replace(candidate, rank=rank) for rank, candidate in wanted])
     words = query_words(text)
     shown = [_with_passage(candidate, words) for candidate in shown]
     return _with_context(run, shown) if request.expand else shown
 
 
 def one_an_item(ranked: Sequence[SearchCandidate]) -> list[SearchCandidate]:
-    """The best chunk of each item, ranked anew; `metadata["other_chunks"]` counts the others that were found."""
+    """The best chunk of each item, in order; `metadata["other_chunks"]` counts the others that were found."""
     counts = Counter(candidate.item_uid for candidate in ranked)
     best: dict[str, SearchCandidate] = {}
     for candidate in ranked:
         best.setdefault(candidate.item_uid, candidate)
     return [
-        replace(candidate, rank=rank, metadata={**candidate.metadata, "other_chunks": counts[candidate.item_uid] - 1})
-        for rank, candidate in enumerate(best.values(), start=1)
+        replace(candidate, metadata={**candidate.metadata, "other_chunks": counts[candidate.item_uid] - 1})
+        for candidate in best.values()
     ]
 
 
@@ -111,4 +110,10 @@ def has_no_good_match(run: SearchRun, page: Sequence[SearchCandidate], text: str
     """
     if run.request.offset:
         return False
-    return not page or strength_of(page, text).is_below(run.config.relevance_floor)
+    floor = run.config.relevance_floor
+    # Looking for words in every text is not done for nothing: most pages have a vector that is near enough.
+    return not page or (_is_far(page, floor) and strength_of(page, text).is_below(floor))
+
+
+def _is_far(page: Sequence[SearchCandidate], floor: float) -> bool:
+    return all((hit.score_breakdown.get("semantic_score") or 0.0) < floor for hit in page)
