@@ -115,7 +115,8 @@ class Neo4jServer:
             )
 
     def _set_password(self, java: Java, progress: Progress) -> None:
-        password = secrets.token_urlsafe(24)
+        # Hexadecimal: one that began with a dash would be read as an option.
+        password = secrets.token_hex(24)
         progress.say("Setting up a new Neo4j with a password of its own")
         command = [
             str(java.path),
