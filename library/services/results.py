@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from library.exceptions import GraphError
 from library.graph.hydrate import facet_counts, neighbours
@@ -47,7 +47,13 @@ def one_an_item(ranked: Sequence[SearchCandidate]) -> list[SearchCandidate]:
 
 def _with_passage(candidate: SearchCandidate, words: frozenset[str]) -> SearchCandidate:
     passage = best_passage(candidate.text, words)
-    return replace(candidate, metadata={**candidate.metadata, "passage": asdict(passage)})
+    return replace(
+        candidate,
+        metadata={
+            **candidate.metadata,
+            "passage": {"text": passage.text, "start": passage.start, "highlights": passage.highlights},
+        },
+    )
 
 
 def _with_context(run: SearchRun, shown: Sequence[SearchCandidate]) -> list[SearchCandidate]:
