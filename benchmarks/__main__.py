@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _measured(bench, data, only, options)
     finally:
         services.stop(bench)
-    _keep(results, complete=not options.only)
+    _keep(results, to_docs=options.docs or not options.only)
     missed = [target.what for target in TARGETS if _is_missed(target.value(results), target)]
     print("Missed: " + ("; ".join(missed) or "none"))
     return 0
@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a BEIR folder, such as SciFact")
     parser.add_argument("--only", help=f"some of {', '.join(MEASURES)}, by commas; then the docs are left alone")
+    parser.add_argument("--docs", action="store_true", help="put the tables into the docs also with --only")
     parser.add_argument("--state", type=Path, default=ROOT / ".mnemosyne" / "bench", help="where the services live")
     parser.add_argument("--fresh", action="store_true", help="delete that folder and make everything anew")
     parser.add_argument("--large", type=int, default=100_000, help="chunks of the large corpus; 0 leaves it out")
@@ -135,15 +136,15 @@ def _searched(
     return found
 
 
-def _keep(results: dict[str, Any], complete: bool) -> None:
-    """Print the tables; a complete run also goes into the docs."""
+def _keep(results: dict[str, Any], to_docs: bool) -> None:
+    """Print the tables, and put them into the docs."""
     folder = ROOT / "benchmarks" / "results"
     folder.mkdir(exist_ok=True)
     (folder / "latest.json").write_text(json.dumps(results, indent=2), encoding="utf-8")
-    drawn = complete and plot.draw(results, PLOT)
+    drawn = to_docs and plot.draw(results, PLOT)
     made = report.markdown(results, PLOT.name if drawn else None)
     print(made)
-    if complete:
+    if to_docs:
         report.write_page(PAGE, made)
 
 
