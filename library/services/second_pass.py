@@ -37,6 +37,8 @@ def with_second_pass(
         found = neighbourhood(seeds, query, run.request.scope, seconds)
     except GraphError as error:
         run.left_out("the second pass of the graph leg", error)
+        reasons = (first.report.reason, f"without its second pass: {error}")
+        run.reports["graph"] = replace(first.report, reason="; ".join(filter(None, reasons)))
         return outcomes
     hits = merged(first.hits, found)
     spent = first.report.time_ms + 1000 * (time.perf_counter() - started)
