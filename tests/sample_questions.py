@@ -1,8 +1,8 @@
 """The questions over the sample library: what they ask, and which items answer.
 
 `tests/data/sample_questions` has the BEIR layout without a corpus, for that is the sample library itself. A document is
-an item, named by its folder and file. 2 says that the item answers, 1 that it adds to the answer. docs/relevance.md says
-how they were judged. A question with an `answer` shares no content word with it.
+an item, named by its folder and file. 2 says that the item answers, 1 that it adds to the answer.
+docs/relevance.md says how they were judged. A question with an `answer` shares no content word with it.
 """
 
 import json
