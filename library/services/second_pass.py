@@ -4,17 +4,20 @@ Multi-hop questions need it: the passage that answers is named in a passage that
 in the question. docs/relevance.md has what it is worth.
 """
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from library.exceptions import GraphError
+from library.exceptions import GraphError, GraphTimeout
 from library.services.legs import Outcome
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.neighbourhood import neighbourhood
 from library.services.run import SearchRun
-from library.services.types import LegReport, SearchCandidate
+from library.services.types import LegReport, LegStatus, SearchCandidate
+
+log = logging.getLogger(__name__)
 
 # Concepts found by the query's words are weaker evidence than those of its best hits.
 FIRST_PASS_SHARE: Final = 0.5
@@ -36,9 +39,8 @@ def with_second_pass(
     try:
         found = neighbourhood(seeds, query, run.request.scope, seconds)
     except GraphError as error:
-        run.left_out("the second pass of the graph leg", error)
-        reasons = (first.report.reason, f"without its second pass: {error}")
-        run.reports["graph"] = replace(first.report, reason="; ".join(filter(None, reasons)))
+        log.warning("The second pass of the graph leg failed: %s", error, exc_info=error.__cause__)
+        run.reports["graph"] = _cut_short(first.report, error)
         return outcomes
     hits = merged(first.hits, found)
     spent = first.report.time_ms + 1000 * (time.perf_counter() - started)
@@ -50,6 +52,14 @@ def with_second_pass(
     )
     run.reports["graph"] = report
     return {**outcomes, "graph": Outcome(hits, report)}
+
+
+def _cut_short(report: LegReport, error: GraphError) -> LegReport:
+    """The report of a leg whose second pass failed: it keeps its hits, and is not whole."""
+    if report.status not in ("ok", "empty"):
+        return report
+    status: LegStatus = "timeout" if isinstance(error, GraphTimeout) else "error"
+    return replace(report, status=status, reason=f"without its second pass: {error}")
 
 
 def merged(first: Sequence[SearchCandidate], second: Sequence[SearchCandidate]) -> list[SearchCandidate]:

@@ -433,9 +433,7 @@ def assert_allowed(answer: Answer) -> None:
         legs = answer.body["legs"]
         failed = [name for name, leg in legs.items() if leg["status"] in ("error", "timeout")]
         skipped = legs["vector"]["status"] == "skipped"
-        # The graph leg can do without its second pass, and says so.
-        partly = [name for name, leg in legs.items() if leg["status"] in ("ok", "empty") and leg["reason"]]
-        assert answer.body["degraded"] is bool(failed or skipped or partly), answer.text
+        assert answer.body["degraded"] is bool(failed or skipped), answer.text
         assert all(legs[name]["reason"] for name in failed), answer.text
     else:
         assert answer.status == 503, answer.text
