@@ -26,8 +26,8 @@ NARROWED_QUERY: Final = """
 CYPHER 25
 UNWIND $queries AS query
 CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $reach}}) YIELD node AS c, score AS lexical
-WITH c, lexical ORDER BY lexical DESC, c.uid LIMIT $reach
 WITH c, lexical WHERE lexical > 0 AND c.embedding IS NOT NULL {scope} {operators}
+WITH c, lexical ORDER BY lexical DESC, c.uid LIMIT $reach
 WITH collect(c) AS found, collect(lexical) AS lexicals, vector($vector, $dimensions, FLOAT32) AS asked
 UNWIND range(1, size(found)) AS lexical_rank
 WITH found[lexical_rank - 1] AS c, lexicals[lexical_rank - 1] / lexicals[0] AS lexical_score, lexical_rank,
