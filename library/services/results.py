@@ -103,10 +103,17 @@ class Strength:
 
 def strength_of(page: Sequence[SearchCandidate], text: str) -> Strength:
     """The strength of what was found for the plain words of a query."""
-    similarities = [score for hit in page if (score := hit.score_breakdown.get("semantic_score")) is not None]
-    words = query_words(text)
-    covered = max((len({hit.word for hit in word_hits(candidate.text, words)}) for candidate in page), default=0)
-    return Strength(max(similarities, default=None), covered / len(words) if words else 0.0)
+    return Strength(_similarity(page), _coverage(page, query_words(text)))
+
+
+def _similarity(page: Sequence[SearchCandidate]) -> float | None:
+    scores = [score for hit in page if (score := hit.score_breakdown.get("semantic_score")) is not None]
+    return max(scores, default=None)
+
+
+def _coverage(page: Sequence[SearchCandidate], words: frozenset[str]) -> float:
+    found = (len({hit.word for hit in word_hits(candidate.text, words)}) for candidate in page)
+    return max(found, default=0) / len(words) if words else 0.0
 
 
 def has_no_good_match(run: SearchRun, page: Sequence[SearchCandidate], text: str) -> bool:
@@ -116,10 +123,10 @@ def has_no_good_match(run: SearchRun, page: Sequence[SearchCandidate], text: str
     """
     if run.request.offset:
         return False
-    floor = run.config.relevance_floor
-    # Looking for words in every text is not done for nothing: most pages have a vector that is near enough.
-    return not page or (_is_far(page, floor) and strength_of(page, text).is_below(floor))
-
-
-def _is_far(page: Sequence[SearchCandidate], floor: float) -> bool:
-    return all((hit.score_breakdown.get("semantic_score") or 0.0) < floor for hit in page)
+    if not page:
+        return True
+    # Texts are searched for words only where no vector is near enough: most pages have one.
+    similarity, floor = _similarity(page), run.config.relevance_floor
+    if similarity is None or similarity >= floor:
+        return False
+    return strength_of(page, text).is_below(floor)
