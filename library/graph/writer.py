@@ -12,7 +12,7 @@ from library.exceptions import InvalidRequest, NotConfigured
 from library.graph import ingest_queries as q
 from library.graph import session
 from library.graph.concept_scope import ConceptState, pair_counts, with_item
-from library.graph.records import ConceptRecord, ItemRecord, Mention, Place, stable_uid
+from library.graph.records import ChunkRecord, ConceptRecord, ImageRecord, ItemRecord, Mention, Place, stable_uid
 
 PREVIEW_CHARS: Final = 500
 
@@ -192,57 +192,56 @@ def _mentions(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
 
 def _create(tx: ManagedTransaction, items: Sequence[ItemRecord], place: Place, model: str) -> None:
     scope = asdict(place)
-    heads = [
-        {
-            "uid": item.uid,
-            "title": item.title,
-            "item_type": item.item_type,
-            "content_hash": item.content_hash,
-            "status": item.status,
-            "error": item.error,
-            "references": _mentions(item.references),
-        }
-        for item in items
-    ]
-    _run(tx, q.SET_ITEMS_QUERY, items=heads, **scope)
-    chunks = [
-        {
-            "item_uid": item.uid,
-            "uid": chunk.uid,
-            "index": chunk.index,
-            "text": chunk.text,
-            "preview": chunk.text.strip()[:PREVIEW_CHARS],
-            "title": chunk.title,
-            "section": chunk.section,
-            "page": chunk.page,
-            "storage_key": chunk.storage_key,
-            "embedding": list(chunk.embedding),
-            "mentions": _mentions(chunk.mentions),
-        }
-        for item in items
-        for chunk in item.chunks
-    ]
+    _run(tx, q.SET_ITEMS_QUERY, items=[_item_row(item) for item in items], **scope)
+    chunks = [_chunk_row(item.uid, chunk) for item in items for chunk in item.chunks]
     _run_each(tx, q.CREATE_CHUNKS_QUERY, chunks=chunks, model=model, **scope)
-    images = [
-        {
-            "item_uid": item.uid,
-            "uid": image.uid,
-            "image_type": image.image_type,
-            "description": image.description,
-            "ocr_text": image.ocr_text,
-            "storage_key": image.storage_key,
-            "page": image.page,
-            "embedding_uid": stable_uid(image.uid, "embedding"),
-            "embedding": list(image.embedding) if image.embedding is not None else None,
-            "depicts": _mentions(image.depicts),
-        }
-        for item in items
-        for image in item.images
-    ]
-    if images:
-        _run(tx, q.CREATE_IMAGES_QUERY, images=images)
-        embedded = [row for row in images if row["embedding"] is not None]
-        _run_each(tx, q.CREATE_IMAGE_EMBEDDINGS_QUERY, images=embedded, model=model, **scope)
+    images = [_image_row(item.uid, image) for item in items for image in item.images]
+    _run_each(tx, q.CREATE_IMAGES_QUERY, images=images)
+    embedded = [row for row in images if row["embedding"] is not None]
+    _run_each(tx, q.CREATE_IMAGE_EMBEDDINGS_QUERY, images=embedded, model=model, **scope)
+
+
+def _item_row(item: ItemRecord) -> dict[str, Any]:
+    return {
+        "uid": item.uid,
+        "title": item.title,
+        "item_type": item.item_type,
+        "content_hash": item.content_hash,
+        "status": item.status,
+        "error": item.error,
+        "references": _mentions(item.references),
+    }
+
+
+def _chunk_row(item_uid: str, chunk: ChunkRecord) -> dict[str, Any]:
+    return {
+        "item_uid": item_uid,
+        "uid": chunk.uid,
+        "index": chunk.index,
+        "text": chunk.text,
+        "preview": chunk.text.strip()[:PREVIEW_CHARS],
+        "title": chunk.title,
+        "section": chunk.section,
+        "page": chunk.page,
+        "storage_key": chunk.storage_key,
+        "embedding": list(chunk.embedding),
+        "mentions": _mentions(chunk.mentions),
+    }
+
+
+def _image_row(item_uid: str, image: ImageRecord) -> dict[str, Any]:
+    return {
+        "item_uid": item_uid,
+        "uid": image.uid,
+        "image_type": image.image_type,
+        "description": image.description,
+        "ocr_text": image.ocr_text,
+        "storage_key": image.storage_key,
+        "page": image.page,
+        "embedding_uid": stable_uid(image.uid, "embedding"),
+        "embedding": list(image.embedding) if image.embedding is not None else None,
+        "depicts": _mentions(image.depicts),
+    }
 
 
 def _relate(tx: ManagedTransaction, after: Counter[tuple[str, str]], before: Counter[tuple[str, str]]) -> None:
