@@ -1,6 +1,7 @@
 """Measures held against those of an earlier run, so that a regression can stop a build."""
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,22 @@ def read_baseline(path: Path) -> list[dict[str, Any]]:
     rows = found.get("measured") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InvalidRequest("baseline", f"{path} is not what 'search_eval --format json' prints")
+    for row in rows:
+        bad = [name for name in MEASURES if not _is_number(row.get(name))]
+        if bad:
+            raise InvalidRequest("baseline", f"{path}: {' / '.join(_key(row))} has no number for {', '.join(bad)}")
     return rows
+
+
+def _is_number(value: object) -> bool:
+    """JSON knows neither NaN nor infinity, but Python reads them, and nothing is ever below NaN."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def not_run(baseline: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What the baseline measured and these rows did not: it is held against nothing."""
+    now = {_key(row) for row in rows}
+    return [" / ".join(_key(row)) for row in baseline if _key(row) not in now]
 
 
 def regressions(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,8 @@ def read_qrels(path: Path) -> Qrels:
             if len(fields) != _TREC_QRELS_FIELDS - 1 or not fields[2].lstrip("-").isdigit():
                 raise InvalidRequest("qrels", f"{path}, line {number}: expected a query, a document and a whole number")
             qrels.setdefault(fields[0], {})[fields[1]] = int(fields[2])
+    if not qrels:
+        raise InvalidRequest("qrels", f"{path} holds no judgement")
     return qrels
 
 
@@ -111,9 +114,12 @@ def read_run(path: Path) -> Run:
             if len(fields) != _TREC_RUN_FIELDS:
                 raise InvalidRequest("run", f"{path}, line {number}: expected six fields")
             try:
-                run.setdefault(fields[0], {})[fields[2]] = float(fields[4])
-            except ValueError as error:
-                raise InvalidRequest("run", f"{path}, line {number}: {fields[4]!r} is no score") from error
+                score = float(fields[4])
+            except ValueError:
+                score = math.nan
+            if not math.isfinite(score):
+                raise InvalidRequest("run", f"{path}, line {number}: {fields[4]!r} is no score")
+            run.setdefault(fields[0], {})[fields[2]] = score
     # As trec_eval does: by score, whatever the ranks say; equal scores by document, the later first.
     return {
         query: dict(sorted(ranking.items(), key=lambda scored: (scored[1], scored[0]), reverse=True))

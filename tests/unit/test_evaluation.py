@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from ir_measures import RR, P, R, nDCG
 
-from library.evaluation.baseline import read_baseline, regressions
+from library.evaluation.baseline import not_run, read_baseline, regressions
 from library.evaluation.floor import gibberish, questions_for
 from library.evaluation.report import as_text
 from library.evaluation.runner import Evaluated, question_type
@@ -62,7 +62,7 @@ def test_a_run_file_is_ordered_by_score_whatever_its_ranks_say(tmp_path: Path) -
     assert list(read_run(tmp_path / "run")["q1"]) == ["b", "c", "a"]
 
 
-@pytest.mark.parametrize("line", ["q1 Q0 a 1 x", "q1 Q0 a 1 much x"])
+@pytest.mark.parametrize("line", ["q1 Q0 a 1 x", "q1 Q0 a 1 much x", "q1 Q0 a 1 nan x", "q1 Q0 a 1 inf x"])
 def test_a_run_file_that_makes_no_sense_is_refused_with_its_line(line: str, tmp_path: Path) -> None:
     (tmp_path / "run").write_text(f"q1 Q0 b 1 0.5 x\n{line}\n", encoding="utf-8")
     with pytest.raises(InvalidRequest, match="line 2"):
@@ -104,6 +104,24 @@ def test_a_baseline_of_something_else_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "a.json", tmp_path / "missing.json"):
         with pytest.raises(InvalidRequest, match="baseline"):
             read_baseline(path)
+
+
+@pytest.mark.parametrize("value", ["NaN", '"0.5"', "null", "Infinity", "true"])
+def test_a_baseline_with_what_is_no_number_is_refused(value: str, tmp_path: Path) -> None:
+    written = json.dumps({"measured": [row()]}).replace('"p_5": 0.5', f'"p_5": {value}')
+    (tmp_path / "baseline.json").write_text(written, encoding="utf-8")
+    with pytest.raises(InvalidRequest, match="made / hybrid / all has no number for p_5"):
+        read_baseline(tmp_path / "baseline.json")
+
+
+def test_what_a_baseline_has_and_the_run_has_not_is_named() -> None:
+    assert not_run([row(), row(configuration="vector")], [row()]) == ["made / vector / all"]
+
+
+def test_a_file_without_judgements_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match="no judgement"):
+        dataset_of_qrels(tmp_path / "qrels.tsv")
 
 
 def test_types_are_the_collections_own_or_the_optimizers() -> None:
@@ -178,4 +196,26 @@ class TestRunFilesAlone:
     def test_without_a_collection_there_must_be_judgements_and_runs(self, files: Path) -> None:
         with pytest.raises(CommandError, match="--qrels and --run") as refused:
             call_command("search_eval")
+        assert refused.value.returncode == 2
+
+    def test_a_configuration_needs_a_collection_also_where_it_is_only_compared(self, files: Path) -> None:
+        given: dict[str, Any] = {"qrels": files / "qrels.txt", "run": [files / "good.trec"]}
+        with pytest.raises(CommandError, match="--qrels and --run") as refused:
+            call_command("search_eval", **given, compare=["good", "hybrid"])
+        assert refused.value.returncode == 2
+
+    @pytest.mark.parametrize("name", ["good.trec", "hybrid.trec"])
+    def test_two_runs_of_one_name_are_refused(self, name: str, files: Path) -> None:
+        (files / "other").mkdir()
+        (files / "other" / name).write_text("q1 Q0 a 1 2 g\n", encoding="utf-8")
+        runs = [files / "good.trec", files / "other" / name]
+        with pytest.raises(CommandError, match=f"two are called {Path(name).stem}") as refused:
+            call_command("search_eval", qrels=files / "qrels.txt", run=runs)
+        assert refused.value.returncode == 2
+
+    @pytest.mark.parametrize("value", [float("nan"), -0.1])
+    def test_a_bound_that_nothing_can_fall_below_is_refused(self, value: float, files: Path) -> None:
+        given: dict[str, Any] = {"qrels": files / "qrels.txt", "run": [files / "good.trec"]}
+        with pytest.raises(CommandError, match="fail_below") as refused:
+            call_command("search_eval", **given, fail_below=value)
         assert refused.value.returncode == 2

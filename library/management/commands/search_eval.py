@@ -1,7 +1,9 @@
 """Measure the search on collections with relevance judgements."""
 
+import math
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from library.evaluation.baseline import read_baseline, regressions
+from library.evaluation.baseline import Regression, not_run, read_baseline, regressions
 from library.evaluation.floor import FloorMeasured, measure_floors
 from library.evaluation.report import FORMATS, as_text
 from library.evaluation.runner import CONFIGURATIONS, MEASURES, Evaluated, configuration_named, evaluate
@@ -78,6 +80,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure each configuration on each collection."""
         with exit_codes():
+            _check(options)
             datasets = _datasets(options)
             if options["floors"]:
                 tables = {"floors": [asdict(row) for row in self._floors(datasets, options)]}
@@ -97,9 +100,16 @@ class Command(BaseCommand):
                 if options["compare"]
             ]
             self.stdout.write(as_text({"measured": rows, "compared": compared}, options["format"]))
-            fallen = regressions(baseline, rows, options["fail_below"]) if baseline is not None else []
+            fallen = self._fallen(baseline, rows, options["fail_below"]) if baseline is not None else []
         if fallen:
             raise CommandError("\n".join(map(str, fallen)), returncode=1)
+
+    def _fallen(
+        self, baseline: list[dict[str, Any]], rows: list[dict[str, Any]], fail_below: float
+    ) -> list[Regression]:
+        for missing in not_run(baseline, rows):
+            self.stderr.write(f"Not compared: the baseline has {missing}, which was not measured now")
+        return regressions(baseline, rows, fail_below)
 
     def _evaluated(self, datasets: list[Dataset], options: dict[str, Any]) -> Iterator[Evaluated]:
         """Each configuration as it finishes; a line says what it reached."""
@@ -136,10 +146,21 @@ class Command(BaseCommand):
         return found[0]
 
 
+def _check(options: dict[str, Any]) -> None:
+    """Raise `InvalidRequest` for values that would be compared with nothing, or with the wrong thing."""
+    for name, values in (("fail_below", [options["fail_below"]]), ("floors", options["floors"])):
+        if not all(math.isfinite(value) and 0 <= value <= 1 for value in values):
+            raise InvalidRequest(name, "must be a number from 0 to 1")
+    stems = Counter([*(path.stem for path in options["run"]), *CONFIGURATIONS])
+    repeated = sorted(stem for stem, count in stems.items() if count > 1)
+    if repeated:
+        raise InvalidRequest("run", f"two are called {', '.join(repeated)}; give the files names of their own")
+
+
 def _datasets(options: dict[str, Any]) -> list[Dataset]:
     if options["dataset"]:
         return [read_dataset(folder, options["split"], options["qrels"]) for folder in options["dataset"]]
-    if options["qrels"] is None or not options["run"] or options["config"]:
+    if options["qrels"] is None or not options["run"] or _names(options):
         raise InvalidRequest("dataset", "name a collection's folder, or --qrels and --run to measure run files alone")
     return [dataset_of_qrels(options["qrels"])]
 
