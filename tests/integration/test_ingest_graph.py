@@ -1,6 +1,5 @@
-"""Ingest into a real Neo4j: whole items, no leftovers, scope and counts kept true (cases 10a, 15, 23, 25, 27)."""
+"""Ingest into a real Neo4j: whole items, no leftovers, scope and counts kept true (cases 10a, 15, 27)."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -11,22 +10,15 @@ from typing import Any
 import pytest
 from django.core.files.storage import default_storage
 
-from library.exceptions import InvalidRequest, ModelError, ModelRefused, ModelUnavailable, NotConfigured
+from library.exceptions import InvalidRequest, ModelUnavailable, NotConfigured
 from library.graph import session, writer
 from library.graph.records import ItemRecord
-from library.ingest.report import IngestReport
-from library.ingest.run import IngestRequest, ingest
 from library.ingest.storage import remove
 from tests.shared import case_file
+from tests.taking_in import FakeEmbedder, counts, one, stored, stored_files, take_in
 
 pytestmark = [pytest.mark.neo4j, pytest.mark.usefixtures("graph")]
 
-COUNTS_QUERY = """
-RETURN COUNT { (:Item) } AS items, COUNT { (:Chunk) } AS chunks, COUNT { (:Image) } AS images,
-  COUNT { (:ImageEmbedding) } AS image_embeddings, COUNT { (:Concept) } AS concepts,
-  COUNT { ()-[:MENTIONS]->() } AS mentions, COUNT { ()-[:RELATED_TO]->() } AS related,
-  COUNT { ()-[:REFERENCES]->() } AS references, COUNT { ()-[:DEPICTS]->() } AS depicts
-"""
 RELATED_QUERY = """
 MATCH (a:Concept)-[r:RELATED_TO]->(b:Concept)
 RETURN a.key AS a, b.key AS b, r.count AS count, r.weight AS weight ORDER BY a, b
@@ -40,53 +32,6 @@ WITH k, COLLECT { MATCH (k)<-[:MENTIONS|REFERENCES]-(n) RETURN DISTINCT n.collec
 WHERE k.collection_uids <> collections OR k.library_uids <> libraries OR size(k.library_types) = 0
 RETURN k.key AS key, k.collection_uids AS has, collections AS should_have
 """
-
-
-class FakeEmbedder:
-    """Vectors made of the text's digest; refuses texts with a word, or everything."""
-
-    name = "fake"
-    dimensions = 384
-    max_tokens = 512
-    tokenizer_path = ""
-    max_batch = 32
-
-    def __init__(self, refuse: str = "", error: ModelError | None = None) -> None:
-        self.refuse = refuse
-        self.error = error
-        self.texts: list[str] = []
-
-    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
-        if self.error is not None:
-            raise self.error
-        if self.refuse and any(self.refuse in text for text in texts):
-            raise ModelRefused("the embedding service refused the input (413)", 413)
-        self.texts.extend(texts)
-        return [[1.0 + byte for byte in hashlib.shake_128(text.encode()).digest(384)] for text in texts]
-
-
-def take_in(*paths: Path, embedder: FakeEmbedder | None = None, **options: Any) -> IngestReport:
-    request = IngestRequest(tuple(paths), **{"library": "Manuals", "library_type": "technical", **options})
-    return ingest(request, embedder=embedder or FakeEmbedder())
-
-
-def counts() -> dict[str, int]:
-    return dict(session.read(COUNTS_QUERY, {})[0])
-
-
-def one(query: str, **parameters: Any) -> Any:
-    (row,) = session.read(query, parameters)
-    return row[0] if len(row) == 1 else dict(row)
-
-
-def stored_files() -> list[str]:
-    root = Path(default_storage.path(""))
-    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
-
-
-def stored(key: str) -> bytes:
-    with default_storage.open(key) as content:
-        return bytes(content.read())
 
 
 @pytest.fixture
@@ -266,86 +211,6 @@ def test_a_good_item_outlives_a_failure_of_its_new_version(folder: Path) -> None
     take_in(folder, embedder=FakeEmbedder(error=ModelUnavailable("down")))
     row = one("MATCH (i:Item)-[:HAS_CHUNK]->(c) RETURN i.status AS status, i.error AS error, c.text AS text")
     assert row == {"status": "ready", "error": "a.txt: down", "text": "first words"}
-
-
-def test_the_pdf_cases_in_one_run() -> None:
-    names = [
-        "25_text.pdf",
-        "25_scan_only.pdf",
-        "25_mixed.pdf",
-        "25_blank.pdf",
-        "25_locked_aes256.pdf",
-        "25_owner_only_aes256.pdf",
-        "25_owner_only_rc4.pdf",
-        "25_truncated.pdf",
-        "25_html_named.pdf",
-    ]
-    report = take_in(*(case_file(name) for name in names))
-    assert {outcome.name: outcome.status for outcome in report.outcomes} == {
-        "25_text.pdf": "ready",
-        "25_scan_only.pdf": "no text",
-        "25_mixed.pdf": "ready",
-        "25_blank.pdf": "no text",
-        "25_locked_aes256.pdf": "failed",
-        "25_owner_only_aes256.pdf": "ready",
-        "25_owner_only_rc4.pdf": "ready",
-        "25_truncated.pdf": "failed",
-        "25_html_named.pdf": "failed",
-    }
-    assert ("25_mixed.pdf", "25_mixed.pdf: page 2 holds no text") in report.warnings
-    found = session.read(
-        "MATCH (c:Chunk) WHERE toLower(c.text) CONTAINS 'compressor' OR c.text CONTAINS 'gasket' "
-        "RETURN c.title AS title, c.page AS page ORDER BY title, page",
-        {},
-    )
-    assert [(row["title"], row["page"]) for row in found] == [
-        ("25_mixed", 1),
-        ("25_mixed", 3),
-        ("25_owner_only_aes256", 1),
-        ("25_owner_only_rc4", 1),
-        ("25_text", 1),
-    ]
-    statuses = session.read("MATCH (i:Item) WHERE i.title = '25_blank' RETURN i.status AS s, i.error AS e", {})
-    assert [(row["s"], row["e"]) for row in statuses] == [
-        ("no text", "25_blank.pdf: no text: 1 pages without any, perhaps scanned")
-    ]
-
-
-def test_the_encoding_cases_in_one_run() -> None:
-    names = ["23_utf8.txt", "23_utf16le_bom.txt", "23_utf16be_bom.txt", "23_cp1252.txt", "23_utf8_bom.md"]
-    report = take_in(*(case_file(name) for name in names))
-    assert [outcome.name for outcome in report.failed] == ["23_cp1252.txt"]
-    texts = session.read("MATCH (c:Chunk) WHERE c.title STARTS WITH '23_' RETURN c.text AS text", {})
-    assert [row["text"] for row in texts] == ["Überdruckventil: öffnet bei fünf bar.\nZweite Zeile.\n"] * 3
-    assert one("MATCH (c:Chunk {title: 'Ventil'}) RETURN c.text") == "# Ventil\n\nÖffnet bei fünf bar.\n"
-    again = take_in(case_file("23_cp1252.txt"), encoding="cp1252")
-    assert again.count("ready") == 1
-
-
-def test_pictures_in_one_run_one_bad_costs_itself_only() -> None:
-    names = ["30_upright.jpg", "30_animated.gif", "30_cmyk.jpg", "30_truncated.jpg", "30_huge_196mp.png"]
-    report = take_in(*(case_file(name) for name in names), library_type="art", library="Art")
-    assert {outcome.name for outcome in report.failed} == {"30_truncated.jpg", "30_huge_196mp.png"}
-    assert (report.count("ready"), report.images) == (3, 3)
-    assert ("30_cmyk.jpg", "30_cmyk.jpg: not searchable by vector: nothing describes the picture") in report.warnings
-    assert (counts()["images"], counts()["image_embeddings"]) == (3, 0)
-
-
-def test_a_described_picture_has_a_vector_concepts_and_its_file(folder: Path) -> None:
-    (folder / "jar.jpg").write_bytes(case_file("30_upright.jpg").read_bytes())
-    (folder / "jar.jpg.txt").write_text("A salt-glazed jar thrown by Bryony Wren.")
-    report = take_in(folder, library_type="art", library="Art")
-    assert (report.images, report.chunks, report.warnings) == (1, 1, [])
-    row = one(
-        "MATCH (i:Item)-[:HAS_IMAGE]->(p:Image)-[:HAS_EMBEDDING]->(e:ImageEmbedding) "
-        "RETURN p.description AS description, p.image_type AS type, p.s3_key AS key, e.library_uid AS library, "
-        "size(e.embedding) AS size, p.ocr_text AS ocr"
-    )
-    assert (row["description"], row["type"], row["ocr"]) == ("A salt-glazed jar thrown by Bryony Wren.", "jpg", "")
-    assert (row["library"], row["size"]) == (report.library_uid, 384)
-    assert stored(row["key"]) == case_file("30_upright.jpg").read_bytes()
-    shown = session.read("MATCH (:Image)-[:DEPICTS]->(k:Concept)<-[:REFERENCES]-(:Item) RETURN k.key AS key", {})
-    assert "bryony wren" in {row["key"] for row in shown}
 
 
 def test_an_empty_file_is_a_warning(folder: Path) -> None:
