@@ -32,7 +32,7 @@ check: $(VENV)/.installed-dev ## Lint, formatting, types and the rules between t
 	$(VENV)/bin/mypy .
 	$(VENV)/bin/lint-imports
 
-bench: $(BENCH_VENV)/.installed ## Measure speed beside the peers: DATA=/path/to/scifact BENCH_ARGS="--only hybrid"
+bench: $(BENCH_VENV)/.installed ## Measure speed beside the peers: DATA=/path/to/scifact BENCH_ARGS="--only latency"
 	@if [ -z "$$MNEMOSYNE_BENCH_DATA" ]; then \
 	  echo "Name a BEIR folder (corpus.jsonl, queries.jsonl): make bench DATA=/path/to/scifact"; exit 2; \
 	fi

@@ -1,4 +1,7 @@
-"""`python -m benchmarks --data PATH`: measure, print the tables, and keep them. Run by `make bench`."""
+"""`python -m benchmarks --data PATH`: measure, print the tables, and keep them. Run by `make bench`.
+
+What imports the product is imported inside the functions: Django is set up by `services.prepare`.
+"""
 
 import argparse
 import json
@@ -9,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import machine, plot, report, services, startup
-from benchmarks.data import DataError, Dataset, Vectors, query_vectors, read
+from benchmarks import corpus, machine, plot, report, services, startup
+from benchmarks.data import DataError, Dataset, Vectors, document_vectors, query_vectors, read
 from benchmarks.services import Bench
-from benchmarks.targets import TARGETS, with_growth
+from benchmarks.targets import missed, with_growth
 from mnemosyne.local.errors import LocalStackError
 from mnemosyne.local.progress import Progress
 
@@ -34,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if unknown:
             raise DataError(f"--only knows {', '.join(MEASURES)}, not {', '.join(unknown)}")
+        if 0 < options.large < corpus.RARE:
+            raise DataError(f"--large must be 0 or at least {corpus.RARE}, so that there is a rare library")
         data = read(options.data)
         bench = services.prepare(options.state.resolve(), options.fresh, Progress())
     except (DataError, LocalStackError) as error:
@@ -44,8 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         services.stop(bench)
     _keep(results, to_docs=options.docs or not options.only)
-    missed = [target.what for target in TARGETS if _is_missed(target.value(results), target)]
-    print("Missed: " + ("; ".join(missed) or "none"))
+    print("Missed: " + ("; ".join(missed(results)) or "none"))
     return 0
 
 
@@ -59,10 +63,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--large", type=int, default=100_000, help="chunks of the large corpus; 0 leaves it out")
     parser.add_argument("--questions", type=int, default=300, help="distinct questions (default: %(default)s)")
     return parser
-
-
-def _is_missed(value: float | None, target: Any) -> bool:
-    return value is not None and not target.is_met(value)
 
 
 def _measured(bench: Bench, data: Dataset, only: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
@@ -103,9 +103,9 @@ def _large(
     bench: Bench, data: Dataset, only: Sequence[str], options: argparse.Namespace, results: dict[str, Any]
 ) -> None:
     """Many chunks made from the collection's, with a library that holds one in a thousand."""
-    from benchmarks import corpus, load
+    from benchmarks import load
 
-    vectors, phrases = load.document_vectors(bench, data), load.phrases_of(bench, data)
+    vectors, phrases = document_vectors(bench, data), load.phrases_of(bench, data)
     rows = list(corpus.large(data.documents, phrases, options.large))
     noisy = corpus.noisy(vectors, options.large)
     with services.neo4j(bench, "large") as service:
@@ -116,7 +116,7 @@ def _large(
 
 
 def _searched(
-    bench: Bench, service: Any, data: Dataset, corpus: Corpus, rare: str | None, only: Sequence[str], count: int
+    bench: Bench, service: Any, data: Dataset, chunks: Corpus, rare: str | None, only: Sequence[str], count: int
 ) -> dict[str, Any]:
     from benchmarks import given, latency, recall, throughput
 
@@ -124,15 +124,15 @@ def _searched(
     texts = list(dict.fromkeys([*data.questions, *data.titles]))[: WARM_UP + count]
     vectors = query_vectors(bench, texts)
     given.give(texts, vectors)
-    found: dict[str, Any] = {"chunks": len(corpus[0])}
+    found: dict[str, Any] = {"chunks": len(chunks[0])}
     if "latency" in only:
         numbers = list(range(len(texts)))
-        found["latency"] = latency.measure(bench, service, texts, vectors, numbers[:WARM_UP], numbers[WARM_UP:], corpus)
+        found["latency"] = latency.measure(bench, service, texts, vectors, numbers[:WARM_UP], numbers[WARM_UP:], chunks)
     if "throughput" in only:
         many = list(dict.fromkeys([*data.questions, *data.titles]))[: 4 * count]
         found["throughput"] = throughput.measure(bench, service, many, query_vectors(bench, many))
     if "recall" in only:
-        found["recall"] = recall.measure(vectors, corpus, rare)
+        found["recall"] = recall.measure(vectors, chunks, rare)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The corpora: the data set's own documents, and a large one made from them. Seeded: the same in every run. Pure."""
+"""The large corpus, made from the data set's documents. Seeded: the same in every run. Pure."""
 
 import re
 from collections import Counter

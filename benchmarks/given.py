@@ -34,6 +34,7 @@ class GivenVectors:
 def give(questions: Sequence[str], vectors: Vectors) -> None:
     """From now on searches in this process take these vectors."""
     by_text = {parse(text).plain_text: vector.tolist() for text, vector in zip(questions, vectors, strict=True)}
+    # Put in the place of the client that the product imports there: mypy rightly finds it no part of the interface.
     retrieval.EmbeddingClient = GivenVectors(by_text)  # type: ignore[attr-defined, assignment]
 
 

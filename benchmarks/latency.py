@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final
 
 import neo4j
@@ -17,8 +18,14 @@ from library.services.search import SearchService
 from mnemosyne.local.state import Neo4jService
 
 LEGS: Final = ("vector", "fulltext", "graph")
-OURS: Final = {"limit": 20, "vector_top_k": 50, "fulltext_top_k": 30, "rerank": False, "include_images": False}
-WARM_UP: Final = 40
+LIMIT: Final = 20
+OURS: Final[Mapping[str, Any]] = {
+    "limit": LIMIT,
+    "vector_top_k": 50,
+    "fulltext_top_k": 30,
+    "rerank": False,
+    "include_images": False,
+}
 # What a complete answer must hold: the nearest of all chunks, found by comparing with every one.
 NEAREST: Final = 10
 
@@ -81,9 +88,12 @@ def _sides(driver: neo4j.Driver, service: Neo4jService, texts: Sequence[str], ve
         "lexical_first": lambda i: lexical_first(texts[i]),
     }
     for leg in LEGS:
-        sent = legs.statements(leg, texts, given)
-        sides[f"{leg} leg"] = lambda i, sent=sent: legs.run(driver, sent[i])  # type: ignore[misc]
+        sides[f"{leg} leg"] = partial(_leg, driver, legs.statements(leg, texts, given))
     return sides
+
+
+def _leg(driver: neo4j.Driver, sent: Sequence[legs.Statement | None], question: int) -> list[neo4j.Record]:
+    return legs.run(driver, sent[question])
 
 
 def summary(times: Mapping[str, Times]) -> dict[str, Any]:
@@ -120,7 +130,7 @@ def _completeness(
     for name in ("hybrid", "neo4j-graphrag", "langchain-neo4j"):
         answers = times[name].answers
         shares = [
-            overlap(list(answers.get(question, ()))[: OURS["limit"]], wanted)  # type: ignore[call-overload]
+            overlap(answers.get(question, [])[:LIMIT], wanted)
             for question, wanted in zip(questions, exact, strict=True)
         ]
         found[name] = statistics.mean(shares)

@@ -1,17 +1,21 @@
-"""Writes a corpus into Neo4j, with the product's own schema and the peers' full-text index; skips what is there."""
+"""Writes a corpus into Neo4j with the product's own schema, and reads what is there.
+
+The product is imported inside the functions: Django is set up by `services.prepare`, after this module is read.
+"""
 
 import hashlib
 import json
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 import numpy as np
+from neo4j import ManagedTransaction
 
 from benchmarks import corpus
 from benchmarks.corpus import ChunkRow, Vectors, hex_uid
-from benchmarks.data import Dataset, embed
+from benchmarks.data import Dataset
 from benchmarks.services import Bench
 
 BATCH: Final = 1_000
@@ -47,25 +51,6 @@ UNWIND $rows AS row
 MATCH (a:Concept {key: row.one}) MATCH (b:Concept {key: row.other})
 MERGE (a)-[r:RELATED_TO]->(b) SET r.weight = row.weight
 """
-
-
-def document_vectors(bench: Bench, data: Dataset) -> Vectors:
-    """Vectors of all documents, made once by the bare model server and kept."""
-    texts = [f"{d.get('title', '')}\n{d['text']}".strip() for d in data.documents]
-    key = hashlib.sha256("\0".join([bench.models.embedding_model, *texts]).encode()).hexdigest()[:24]
-    kept = bench.state / "vectors" / f"{key}.npy"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        parts = []
-        with bench.progress.counting("Embedding documents", len(texts), "document") as bar:
-            for start in range(0, len(texts), 320):
-                parts.append(embed(bench, texts[start : start + 320]))
-                bar.update(len(parts[-1]))
-        temporary = kept.with_suffix(".tmp.npy")
-        np.save(temporary, np.concatenate(parts))
-        temporary.replace(kept)
-    vectors: Vectors = np.load(kept)
-    return vectors
 
 
 def phrases_of(bench: Bench, data: Dataset) -> frozenset[str]:
@@ -111,25 +96,19 @@ def stored() -> tuple[list[str], Vectors, list[str]]:
     return [row["uid"] for row in rows], vectors, [row["library"] for row in rows]
 
 
-def load(bench: Bench, rows: Sequence[ChunkRow], vectors: Vectors) -> float:
-    """Write a corpus and wait for its indexes; returns the seconds it took, 0 where it was there already."""
-    from library.conf import index_config
-    from library.graph import schema, session
+def load(bench: Bench, rows: Sequence[ChunkRow], vectors: Vectors) -> None:
+    """Write a corpus and wait for its indexes; nothing to do where it is there already."""
+    from library.graph import schema
 
     done = bench.state / f"loaded-{_digest(rows, vectors)}"
     if done.exists() and chunk_count() == len(rows):
-        return 0.0
-    started = time.perf_counter()
+        return
     done.unlink(missing_ok=True)
-    session.run_schema(WIPE_QUERY)
-    list(schema.setup(vectors.shape[1], index_config(), rebuild=True))
+    prepare(bench)
     _write_all(bench, rows, vectors)
     for _ in schema.wait_online(1_800.0):
         pass
-    session.run_schema("CALL db.awaitIndexes(1800)")
-    session.run_schema("CALL db.index.fulltext.awaitEventuallyConsistentIndexRefresh()")
     done.touch()
-    return time.perf_counter() - started
 
 
 def library_uid(number: int) -> str:
@@ -181,4 +160,8 @@ def _write(query: str, rows: Sequence[Mapping[str, Any]], **parameters: Any) -> 
 
     for start in range(0, len(rows), BATCH):
         part = {"rows": rows[start : start + BATCH], **parameters}
-        session.write(lambda tx, part=part: tx.run(query, part).consume())  # type: ignore[misc]
+        session.write(partial(_consume, query, part))
+
+
+def _consume(query: str, parameters: Mapping[str, Any], tx: ManagedTransaction) -> None:
+    tx.run(query, dict(parameters)).consume()

@@ -63,7 +63,7 @@ class LangChain:
         from langchain_core.embeddings import Embeddings
         from langchain_neo4j import Neo4jVector
 
-        class Given(Embeddings):  # type: ignore[misc]  # not in the project's environment
+        class Given(Embeddings):  # type: ignore[misc]  # mypy runs without the peers
             """Asked at construction only: searches bring their vector."""
 
             def embed_documents(self, texts: list[str]) -> list[list[float]]:

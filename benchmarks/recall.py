@@ -23,6 +23,8 @@ def measure(vectors: Vectors, corpus: tuple[list[str], Vectors, list[str]], rare
     found: dict[str, Any] = {"recall@50": _recall(vectors, matrix, uids, Scope())}
     if rare is not None:
         inside = np.flatnonzero([library == rare for library in libraries])
+        if not len(inside):
+            raise ValueError("the rare library is empty: the large corpus needs a thousand chunks")
         scoped = [uids[row] for row in inside]
         found["rare_chunks"] = len(scoped)
         found["rare recall@50"] = _recall(vectors, matrix[inside], scoped, Scope(frozenset({rare})))

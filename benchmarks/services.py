@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +49,7 @@ def prepare(state: Path, fresh: bool, progress: Progress) -> Bench:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    call_command("setup_models", verbosity=0, stdout=open(os.devnull, "w"))  # noqa: SIM115 - ends with the process
+    call_command("setup_models", verbosity=0, stdout=StringIO())
     return Bench(state, cache, models, progress)
 
 

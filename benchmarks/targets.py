@@ -57,14 +57,17 @@ TARGETS: Final[Sequence[Target]] = (
 )
 
 
+def missed(results: Mapping[str, Any]) -> list[str]:
+    """What was measured and not reached."""
+    values = [(target, target.value(results)) for target in TARGETS]
+    return [target.what for target, value in values if value is not None and not target.is_met(value)]
+
+
 def with_growth(results: dict[str, Any]) -> dict[str, Any]:
     """The results with what takes both corpora, or needs counting, added."""
-    try:
-        small, large = (results[size]["latency"]["p50_ms"] for size in ("small", "large"))
-    except KeyError:
-        pass
-    else:
-        results["growth"] = {name: large[name] / small[name] for name in small if name in large}
+    small, large = (results.get(size, {}).get("latency", {}).get("p50_ms", {}) for size in ("small", "large"))
+    if small and large:
+        results["growth"] = {name: large[name] / small[name] for name in small}
     if "startup" in results:
         results["startup"]["heavy_count"] = len(results["startup"]["heavy"])
     return results

@@ -4,8 +4,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-Ask = Callable[[int], object]
+# Asks the question of a number; the answer is a list, of uids where it is to be compared.
+Ask = Callable[[int], list[Any]]
 
 
 @dataclass(slots=True)
@@ -14,7 +16,7 @@ class Times:
 
     ms: dict[int, float] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
-    answers: dict[int, object] = field(default_factory=dict)
+    answers: dict[int, list[Any]] = field(default_factory=dict)
 
 
 def alternate(

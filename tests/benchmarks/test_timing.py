@@ -2,13 +2,20 @@
 
 import pytest
 
-from benchmarks.timing import Times, alternate, medians, overlap, percentile
+from benchmarks.timing import Ask, Times, alternate, medians, overlap, percentile
 
 
 def test_who_is_asked_first_moves_on() -> None:
     asked: list[str] = []
 
-    alternate({"a": lambda _: asked.append("a"), "b": lambda _: asked.append("b")}, [0, 1])
+    def side(name: str) -> Ask:
+        def ask(question: int) -> list[str]:
+            asked.append(name)
+            return [name]
+
+        return ask
+
+    alternate({"a": side("a"), "b": side("b")}, [0, 1])
 
     assert asked == ["a", "b", "b", "a"]
 
@@ -25,12 +32,12 @@ def test_no_common_question_is_an_error_that_says_why() -> None:
 
 
 def test_a_failing_side_is_recorded_and_the_others_go_on() -> None:
-    def fail(question: int) -> None:
+    def fail(question: int) -> list[str]:
         raise RuntimeError(f"no {question}")
 
-    times = alternate({"good": lambda question: question, "bad": fail}, [7])
+    times = alternate({"good": lambda question: [question], "bad": fail}, [7])
 
-    assert times["good"].answers == {7: 7}
+    assert times["good"].answers == {7: [7]}
     assert times["bad"].failed == {7: "RuntimeError: no 7"}
     assert times["bad"].ms == {}
 
