@@ -35,8 +35,7 @@ def test_a_collection_is_taken_in_searched_and_measured(
         "search_eval", collection, "--ingest", "--config", "vector", "hybrid", "--by-type", "--format", "json",
         "--compare", "vector", "hybrid", "--runs", runs,
     )  # fmt: skip
-    captured = capsys.readouterr()
-    said = json.loads(captured.out[captured.out.index("{") :])
+    said = json.loads(capsys.readouterr().out)
     totals = [row for row in said["measured"] if row["question_type"] == "all"]
     assert [(row["dataset"], row["configuration"], row["ndcg_10"], row["failed"]) for row in totals] == [
         ("tiny", "vector", 1.0, 0),

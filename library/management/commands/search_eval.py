@@ -139,7 +139,9 @@ class Command(BaseCommand):
     def _library(self, dataset: Dataset, options: dict[str, Any]) -> str:
         name = options["library"] or f"eval {dataset.name}"
         if options["ingest"]:
-            call_command("ingest", str(dataset.corpus), "--library", name, "--type", options["library_type"])
+            arguments = ("--library", name, "--type", options["library_type"])
+            # Standard output is for the measures: it may become a baseline.
+            call_command("ingest", str(dataset.corpus), *arguments, stdout=self.stderr, stderr=self.stderr)
         found = [entry.uid for entry in libraries(Scope()) if entry.name == name]
         if not found:
             raise InvalidRequest("library", f"there is no library {name!r}; add --ingest to make it")
