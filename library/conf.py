@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 # Chosen by measuring, see docs/relevance.md; for weighted_rrf and linear.
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"vector": 0.6, "fulltext": 0.4, "graph": 0.25}
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"vector": 0.6, "fulltext": 0.4, "graph": 0.2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def search_config() -> SearchConfig:
         vector_top_k=_positive("SEARCH_VECTOR_TOP_K", 50),
         fulltext_top_k=_positive("SEARCH_FULLTEXT_TOP_K", 30),
         graph_max_depth=_positive("SEARCH_GRAPH_MAX_DEPTH", 2, low=0),
-        graph_seed_hits=_positive("SEARCH_GRAPH_SEED_HITS", 3, low=0),
+        graph_seed_hits=_positive("SEARCH_GRAPH_SEED_HITS", 2, low=0),
         rrf_k=_positive("SEARCH_RRF_K", 60),
         limit=_positive("SEARCH_DEFAULT_LIMIT", 20),
         leg_timeout=_seconds("SEARCH_LEG_TIMEOUT", 5.0),

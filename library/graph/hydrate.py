@@ -18,8 +18,9 @@ RETURN c.uid AS uid, i.uid AS item_uid, i.title AS item_title, c.library_type AS
        c.text AS text, c.text_preview AS text_preview, c.chunk_s3_key AS chunk_s3_key,
        c.chunk_index AS chunk_index, c.page AS page, c.section AS section, i.source AS item_source,
        l.reranker_instruction AS reranker_instruction,
-       COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) WHERE p.page = c.page OR c.page IS NULL
-                 RETURN p.uid ORDER BY p.page, p.uid LIMIT 3 } AS nearby_images
+       CASE WHEN COUNT { (i)-[:HAS_IMAGE]->() } = 0 THEN [] ELSE
+           COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) WHERE p.page = c.page OR c.page IS NULL
+                     RETURN p.uid ORDER BY p.page, p.uid LIMIT 3 } END AS nearby_images
 """
 INSTRUCTION_QUERY: Final = """
 MATCH (l:Library {uid: $uid}) RETURN l.library_type AS library_type, l.embedding_instruction AS instruction

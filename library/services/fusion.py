@@ -7,10 +7,11 @@ hash seeds.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
-from library.services.normalise import min_max
+from library.services.normalise import divide_by_highest, min_max
 from library.services.types import SearchCandidate
 
 ResultList = Sequence[SearchCandidate]
@@ -23,8 +24,7 @@ RRF_K: Final = 60
 BREAKDOWN_NAMES: Final[Mapping[str, str]] = {"vector": "semantic", "fulltext": "lexical", "graph": "graph"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """What one list says of one chunk. `rank` counts from 1."""
 
     candidate: SearchCandidate
@@ -49,12 +49,17 @@ def weighted_reciprocal_rank_fusion(
     return _fuse(result_lists, contributions, "weighted_rrf" if weights else "rrf")
 
 
-def linear_fusion(result_lists: Sequence[ResultList], weights: Mapping[str, float]) -> list[SearchCandidate]:
-    """Fuse by score = sum of w x min-max normalised score; `weights` by list name, 1 where a name is missing."""
+def linear_fusion(
+    result_lists: Sequence[ResultList], weights: Mapping[str, float], zero_based: AbstractSet[str] = frozenset()
+) -> list[SearchCandidate]:
+    """Fuse by score = sum of w x min-max normalised score; `weights` by list name, 1 where a name is missing.
+
+    The minimum of a list named in `zero_based` is 0, whatever its last score: what it does not find scores 0.
+    """
 
     def contributions(name: str, ranked: ResultList) -> list[float]:
-        weight = weights.get(name, 1.0)
-        return [weight * score for score in min_max([candidate.score for candidate in ranked])]
+        weight, normalise = weights.get(name, 1.0), divide_by_highest if name in zero_based else min_max
+        return [weight * score for score in normalise([candidate.score for candidate in ranked])]
 
     return _fuse(result_lists, contributions, "linear")
 
@@ -91,8 +96,17 @@ def _merged(parts: Mapping[str, _Part], method: str, score: float, rank: int) ->
     for part in parts.values():
         metadata.update(part.candidate.metadata)
     path = metadata.pop("graph_path", None)
-    return replace(
-        parts[leading].candidate,
+    found = parts[leading].candidate
+    # Written out: this is done a hundred times a search, and `replace` would cost four times as much.
+    return SearchCandidate(
+        chunk_uid=found.chunk_uid,
+        item_uid=found.item_uid,
+        item_title=found.item_title,
+        library_type=found.library_type,
+        text_preview=found.text_preview,
+        chunk_s3_key=found.chunk_s3_key,
+        chunk_index=found.chunk_index,
+        text=found.text,
         score=score,
         rank=rank,
         source=leading,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from library.conf import SearchConfig, model_config
 from library.exceptions import GraphError, SearchUnavailable
@@ -17,6 +18,10 @@ from library.services.legs import Outcome
 from library.services.reranking import rerank
 from library.services.run import SearchRun
 from library.services.types import LegReport, SearchCandidate
+
+# What no word is found in has the score 0, so a list of word scores ends there and not at its last hit. Vectors have no
+# such end.
+ZERO_BASED: Final = frozenset({"fulltext"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def _fused(
     lists: Sequence[Sequence[SearchCandidate]], method: str, weights: Mapping[str, float], config: SearchConfig
 ) -> list[SearchCandidate]:
     if method == "linear":
-        return linear_fusion(lists, weights)
+        return linear_fusion(lists, weights, ZERO_BASED)
     if method == "weighted_rrf":
         return weighted_reciprocal_rank_fusion(lists, weights, config.rrf_k)
     return reciprocal_rank_fusion(lists, config.rrf_k)

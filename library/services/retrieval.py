@@ -29,23 +29,24 @@ RETRIEVERS: Final[Mapping[str, Retriever[Any]]] = {
 # What the legs of a response are called; lexical_first is full text and vector in one query.
 LEGS: Final = ("vector", "fulltext", "graph", "image")
 _NEEDS_VECTOR: Final = frozenset({"vector", "image", "lexical_first"})
+_ONLY_BY_VECTOR: Final = frozenset({"vector", "lexical_first"})
 
 
 def retrieve(run: SearchRun, query: RetrievalQuery, retrievers: Mapping[str, Retriever[Any]]) -> dict[str, Outcome]:
     """What each leg of `run.legs` found, with its report in `run.reports`; nothing is raised for a leg that fails.
 
-    Legs that need no vector run while the query is embedded.
+    Legs that need no vector run while the query is embedded; the graph leg waits for it where it is made anyway.
     """
     names = _retrievers_of(run)
     running = RunningLegs(time.monotonic() + run.config.leg_timeout)
+    waiting = [name for name in names if name in _NEEDS_VECTOR or (name == "graph" and "vector" in names)]
     for name in names:
-        if name not in _NEEDS_VECTOR:
+        if name not in waiting:
             _start(running, name, query, run, retrievers)
-    waiting = [name for name in names if name in _NEEDS_VECTOR]
     if waiting and query.vector is None:
         query = replace(query, vector=_embedding(run, query.parsed.plain_text, running))
     for name in waiting:
-        if query.vector is not None or name == "image":
+        if query.vector is not None or name not in _ONLY_BY_VECTOR:
             _start(running, name, query, run, retrievers)
         elif name == "lexical_first":
             _start(running, "fulltext", query, run, retrievers)

@@ -15,7 +15,6 @@ from library.services.results import facets_of, has_no_good_match, page_of
 from library.services.retrieval import RETRIEVERS, retrieve
 from library.services.retrievers.base import RetrievalQuery, Retriever
 from library.services.run import SearchRun
-from library.services.second_pass import with_second_pass
 from library.services.strategies import STRATEGIES, SearchPlan, Strategy
 from library.services.types import ImageSearchResult, SearchRequest, SearchResponse
 
@@ -76,6 +75,7 @@ def _retrieval_query(run: SearchRun) -> RetrievalQuery:
         fulltext_top_k=top_ks.get("fulltext", request.fulltext_top_k),
         graph_top_k=top_ks.get("graph", request.fulltext_top_k),
         graph_max_depth=request.graph_max_depth,
+        graph_seed_hits=run.config.graph_seed_hits,
         image_top_k=request.limit,
         exact_terms=run.plan.exact_terms,
         require_exact=run.plan.require_exact,
@@ -118,9 +118,6 @@ def _next_strategy(run: SearchRun, outcomes: Mapping[str, Outcome]) -> tuple[Str
 def _respond(run: SearchRun, query: RetrievalQuery, outcomes: Mapping[str, Outcome]) -> SearchResponse:
     request, text = run.request, query.parsed.plain_text
     fused = fuse(run, outcomes)
-    widened = with_second_pass(run, query, outcomes, fused)
-    if widened is not outcomes:
-        outcomes, fused = widened, fuse(run, widened)
     ranked = rank(run, fused, text)
     page = page_of(run, ranked.candidates, text)
     facets = facets_of(run, fused)

@@ -29,6 +29,8 @@ class RetrievalQuery:
     fulltext_top_k: int = 30
     graph_top_k: int = 30
     graph_max_depth: int = 2
+    # How many of the nearest passages by vector, and by words, the graph leg goes on from.
+    graph_seed_hits: int = 2
     image_top_k: int = 20
     # Spellings of codes in the query that count more where they stand as they are; with `require_exact` a hit of the
     # full-text leg must hold one of them.

@@ -8,12 +8,16 @@ from library.graph.scope import node_filter
 from library.services.query_language import to_lucene
 from library.services.query_terms import java_pattern
 from library.services.retrievers.base import RetrievalQuery, normalised_candidates
-from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
+from library.services.retrievers.lucene import (
+    CHUNK_BOOSTS,
+    CONCEPT_BOOSTS,
+    LISTED_SCOPE,
+    scoped_queries,
+    text_clause,
+)
 from library.services.retrievers.operators import operator_filter
 from library.services.types import Scope, SearchCandidate
 
-CHUNK_BOOSTS: Final = {"text": 1.0, "title": 0.4, "section": 0.2}
-CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
 TITLE_BOOSTS: Final = {"title": 1.0}
 
 # A name says less than a passage: hits by a concept's name count 0.8 of their score (the search contract).

@@ -24,6 +24,9 @@ STOP_WORDS: Final = frozenset(
 )
 # Lucene refuses more than 1,024 clauses in one query; the rest is left to the words.
 MAX_SCOPE_CLAUSES: Final = 800
+# How much the fields of a chunk and of a concept count. docs/relevance.md has what the title is worth.
+CHUNK_BOOSTS: Final = {"text": 1.0, "title": 0.4, "section": 0.2}
+CONCEPT_BOOSTS: Final = {"name": 1.0, "aliases": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
