@@ -13,14 +13,14 @@ CYPHER 25
 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid})<-[:HAS_CHUNK]-(i:Item)
 OPTIONAL MATCH (l:Library {uid: c.library_uid})
-RETURN c.uid AS uid, i.uid AS item_uid, i.title AS item_title, c.library_type AS library_type,
-       c.library_uid AS library_uid, c.collection_uid AS collection_uid, l.name AS library_name,
-       c.text AS text, c.text_preview AS text_preview, c.chunk_s3_key AS chunk_s3_key,
-       c.chunk_index AS chunk_index, c.page AS page, c.section AS section, i.source AS item_source,
-       l.reranker_instruction AS reranker_instruction,
-       CASE WHEN COUNT { (i)-[:HAS_IMAGE]->() } = 0 THEN [] ELSE
-           COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) WHERE p.page = c.page OR c.page IS NULL
-                     RETURN p.uid ORDER BY p.page, p.uid LIMIT 3 } END AS nearby_images
+RETURN collect([
+    c.uid, i.uid, i.title, coalesce(i.source, ''), c.library_uid, coalesce(l.name, ''), coalesce(c.library_type, ''),
+    coalesce(c.collection_uid, ''), c.text, coalesce(c.text_preview, ''), coalesce(c.chunk_s3_key, ''), c.chunk_index,
+    c.page, coalesce(c.section, ''), coalesce(l.reranker_instruction, ''),
+    CASE WHEN COUNT { (i)-[:HAS_IMAGE]->() } = 0 THEN [] ELSE
+        COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) WHERE p.page = c.page OR c.page IS NULL
+                  RETURN p.uid ORDER BY p.page, p.uid LIMIT 3 } END
+]) AS rows
 """
 INSTRUCTION_QUERY: Final = """
 MATCH (l:Library {uid: $uid}) RETURN l.library_type AS library_type, l.embedding_instruction AS instruction
@@ -46,7 +46,7 @@ RETURN c.library_uid AS library_uid, l.name AS library_name, c.library_type AS l
 
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
-    """One chunk with its item and library."""
+    """One chunk with its item and library; the fields stand in the order of HYDRATE_QUERY."""
 
     uid: str
     item_uid: str
@@ -63,35 +63,15 @@ class ChunkRecord:
     page: int | None
     section: str
     reranker_instruction: str
-    nearby_images: tuple[str, ...]
+    nearby_images: Sequence[str]
 
 
 def chunk_records(uids: Sequence[str], timeout: float) -> dict[str, ChunkRecord]:
     """Records by uid; a chunk removed since it was found is missing. Raises as `session.read` does."""
     if not uids:
         return {}
-    rows = session.read(HYDRATE_QUERY, {"uids": list(uids)}, timeout)
-    return {
-        row["uid"]: ChunkRecord(
-            uid=row["uid"],
-            item_uid=row["item_uid"],
-            item_title=row["item_title"],
-            item_source=row["item_source"] or "",
-            library_uid=row["library_uid"],
-            library_name=row["library_name"] or "",
-            library_type=row["library_type"] or "",
-            collection_uid=row["collection_uid"] or "",
-            text=row["text"],
-            text_preview=row["text_preview"] or "",
-            chunk_s3_key=row["chunk_s3_key"] or "",
-            chunk_index=row["chunk_index"],
-            page=row["page"],
-            section=row["section"] or "",
-            reranker_instruction=row["reranker_instruction"] or "",
-            nearby_images=tuple(row["nearby_images"]),
-        )
-        for row in rows
-    }
+    rows = session.read_listed(HYDRATE_QUERY, {"uids": list(uids)}, timeout)
+    return {row[0]: ChunkRecord(*row) for row in rows}
 
 
 def library_instruction(library_uid: str, timeout: float) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import neo4j
 from neo4j import GraphDatabase, ManagedTransaction, NotificationMinimumSeverity, Query, Record
 from neo4j.exceptions import AuthError, DriverError, Neo4jError, ServiceUnavailable, SessionExpired
+from neo4j.vector import Vector
 from neomodel import db
 
 from library.conf import GraphConfig, graph_config
@@ -131,6 +132,20 @@ def read(query: str, parameters: Mapping[str, Any], timeout: float | None = None
     except TimeoutError:
         rows.cancel()
         raise GraphTimeout("Neo4j did not answer in time") from None
+
+
+def native_vector(values: Sequence[float] | None) -> Vector | None:
+    """A vector as Neo4j's own type, of 32-bit floats: half the cost of a list of numbers, to send and to read."""
+    return None if values is None else Vector.from_native(values, "f32")
+
+
+def read_listed(query: str, parameters: Mapping[str, Any], timeout: float | None = None) -> list[list[Any]]:
+    """Rows of a read that collects them into one list of lists; raises as `read` does.
+
+    For rows by the dozen in every search: sent one by one they cost twice as much, on both sides.
+    """
+    found = read(query, parameters, timeout)
+    return list(found[0][0]) if found else []
 
 
 def _read(query: str, parameters: Mapping[str, Any], deadline: float | None) -> list[Record]:

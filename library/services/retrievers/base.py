@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from library.graph.session import Row
 from library.services.normalise import divide_by_highest
 from library.services.query_language import ParsedQuery, parse
 from library.services.retrievers.lucene import SafeText, safe_text
@@ -57,17 +56,17 @@ class Retriever(Protocol[Hit]):
         ...
 
 
-def normalised_candidates(rows: Sequence[Row], source: str) -> list[SearchCandidate]:
-    """Rows with uid, item_uid, chunk_index, score and perhaps path, in order; scores divided by the highest."""
-    scores = divide_by_highest([row["score"] for row in rows])
+def normalised_candidates(rows: Sequence[Sequence[Any]], source: str) -> list[SearchCandidate]:
+    """Rows of uid, item_uid, chunk_index, score and perhaps a path, in order; scores divided by the highest."""
+    scores = divide_by_highest([row[3] for row in rows])
     return [
         SearchCandidate(
-            chunk_uid=row["uid"],
-            item_uid=row["item_uid"],
-            chunk_index=row["chunk_index"],
+            chunk_uid=uid,
+            item_uid=item_uid,
+            chunk_index=chunk_index,
             score=score,
             source=source,
-            metadata={"graph_path": list(row["path"])} if "path" in row.keys() else {},  # noqa: SIM118 - of values
+            metadata={"graph_path": path[0]} if path else {},
         )
-        for row, score in zip(rows, scores, strict=True)
+        for (uid, item_uid, chunk_index, _, *path), score in zip(rows, scores, strict=True)
     ]

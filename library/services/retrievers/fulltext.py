@@ -53,8 +53,8 @@ CALL () {{
     RETURN c, score * $title_weight AS score
 }}
 WITH c, max(score) AS score WHERE score > 0
-RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score
-ORDER BY score DESC, uid LIMIT $k
+WITH c, score ORDER BY score DESC, c.uid LIMIT $k
+RETURN collect([c.uid, c.item_uid, c.chunk_index, score]) AS rows
 """
 TITLE_WEIGHT: Final = 0.6
 
@@ -70,8 +70,8 @@ CALL () {{
     RETURN c, 0.5 AS score LIMIT $k
 }}
 WITH c, max(score) AS score
-RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score
-ORDER BY score DESC, uid LIMIT $k
+WITH c, score ORDER BY score DESC, c.uid LIMIT $k
+RETURN collect([c.uid, c.item_uid, c.chunk_index, score]) AS rows
 """
 
 
@@ -102,11 +102,13 @@ class FulltextRetriever:
             )
             # The index stems, the operators do not: some of its hits will be passed over.
             reach = query.fulltext_top_k * (OPERATOR_REACH if operators else 1)
-            rows = session.read(statement, {**common, **_index_queries(query, text, scope), "reach": reach}, timeout)
+            rows = session.read_listed(
+                statement, {**common, **_index_queries(query, text, scope), "reach": reach}, timeout
+            )
         elif query.text.words:
             statement = STOP_WORDS_QUERY.format(filters=f"{scope_filter} {operators}")
             words = [java_pattern(word) for word in query.text.words]
-            rows = session.read(statement, {**common, "words": words}, timeout)
+            rows = session.read_listed(statement, {**common, "words": words}, timeout)
         else:
             return []
         return normalised_candidates(rows, "fulltext")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from library.graph import session
 from library.graph.scope import node_filter, vector_filter
@@ -57,14 +57,14 @@ class GraphRetriever:
         if query.graph_max_depth and query.graph_seed_hits:
             vector_scope = None if query.vector is None else vector_filter(scope, "c")[0]
             ways.append(near_part(f"{chunk_filter} {operators}", operators, vector_scope))
-        rows = session.read(
+        rows = session.read_listed(
             graph_query(*ways),
             {
                 "concept_queries": scoped_queries(text_clause(query.text.words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
                 "chunk_queries": scoped_queries(
                     to_lucene(query.parsed, CHUNK_BOOSTS, max_words=len(query.text.words)), scope
                 ),
-                "vector": query.vector,
+                "vector": session.native_vector(query.vector),
                 "nearest": query.graph_seed_hits,
                 **BOUNDS,
                 "hub": HUB_DEGREE,
@@ -79,13 +79,13 @@ class GraphRetriever:
         return _merged(rows)[: query.graph_top_k]
 
 
-def _merged(rows: Sequence[session.Row]) -> list[SearchCandidate]:
+def _merged(rows: Sequence[Sequence[Any]]) -> list[SearchCandidate]:
     """Both ways in one list; a chunk of both keeps the better score, and the way from a word of the query.
 
     Scores of each way are divided by its highest, those of the named concepts count `NAMED_SHARE`.
     """
-    named = normalised_candidates([row for row in rows if not row["near"]], "graph")
-    best = {hit.chunk_uid: hit for hit in normalised_candidates([row for row in rows if row["near"]], "graph")}
+    named = normalised_candidates([row[:5] for row in rows if not row[5]], "graph")
+    best = {hit.chunk_uid: hit for hit in normalised_candidates([row[:5] for row in rows if row[5]], "graph")}
     for hit in named:
         score, near = NAMED_SHARE * hit.score, best.get(hit.chunk_uid)
         best[hit.chunk_uid] = replace(hit, score=score if near is None else max(score, near.score))

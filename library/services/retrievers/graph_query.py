@@ -120,7 +120,7 @@ _RANKED_PART: Final = """
 _WHOLE: Final = """
 CYPHER 25
 CALL () {{ {ways} }}
-RETURN c.uid AS uid, c.item_uid AS item_uid, c.chunk_index AS chunk_index, score, path, near
+RETURN collect([c.uid, c.item_uid, c.chunk_index, score, path, near]) AS rows
 """
 
 
@@ -148,5 +148,5 @@ def near_part(chunk_filter: str, operators: str, vector_scope: str | None) -> st
 
 
 def graph_query(*ways: str) -> str:
-    """The ways in one read; `near` tells the rows of the second from those of the first."""
+    """The ways in one read; the last column tells the rows of the second from those of the first."""
     return _WHOLE.format(ways="\n  UNION ALL\n".join(ways))
