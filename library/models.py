@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 
@@ -24,6 +26,10 @@ class ModelAPI(models.Model):
     base_url = models.URLField(max_length=500, help_text="Up to and without /v1, for example http://synesis:8400")
     api_key = models.CharField(max_length=500, blank=True)
     is_active = models.BooleanField(default=True)
+    forward_auth = models.BooleanField(
+        default=False,
+        help_text="Send the caller's own JWT to this service in place of the key; callers without one use the key",
+    )
 
     class Meta:
         verbose_name = "model API"
@@ -116,3 +122,49 @@ class LLMUsage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.purpose} by {self.model_name}: {self.status}"
+
+
+class LibraryAccess(models.Model):
+    """Who may see a library of the graph, and how often it has changed.
+
+    `revision` moves with everything that may change an answer: taking in, moving, deleting, granting. Answers are
+    cached under it.
+    """
+
+    class Visibility(models.TextChoices):
+        """Who sees a library beside staff."""
+
+        PRIVATE = "private", "Private: users and groups with a grant"
+        EVERYONE = "everyone", "Everyone who is signed in"
+        PUBLIC = "public", "Public: anonymous callers too, where the settings allow them"
+
+    uid = models.CharField(primary_key=True, max_length=64, help_text="The library's uid in the graph")
+    name = models.CharField(max_length=200, blank=True)
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PRIVATE)
+    revision = models.PositiveBigIntegerField(default=0, editable=False)
+
+    class Meta:
+        verbose_name = "library"
+        verbose_name_plural = "libraries"
+        ordering = ("name", "uid")
+
+    def __str__(self) -> str:
+        return self.name or self.uid
+
+
+class LibraryGrant(models.Model):
+    """Lets one user, or the members of one group, see a private library."""
+
+    library = models.ForeignKey(LibraryAccess, on_delete=models.CASCADE, related_name="grants")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True)
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(user__isnull=True) ^ Q(group__isnull=True), name="grant_to_one"),
+            models.UniqueConstraint(fields=["library", "user"], name="one_grant_per_user"),
+            models.UniqueConstraint(fields=["library", "group"], name="one_grant_per_group"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.library} for {self.user or self.group}"
