@@ -22,6 +22,9 @@ class GivenVectors:
     def __init__(self, vectors: Mapping[str, Vector]) -> None:
         self._vectors = vectors
 
+    name = "given"
+    dimensions = 0
+
     def from_system(self, record: Callable[[Any], None]) -> "GivenVectors":
         """Itself: there is no service to ask, and nothing to record."""
         return self

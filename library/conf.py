@@ -46,6 +46,7 @@ class SearchConfig:
     weights: Mapping[str, float]
     max_query_terms: int
     relevance_floor: float
+    cache_ttl: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ def search_config() -> SearchConfig:
         weights=weights,
         max_query_terms=_positive("SEARCH_MAX_QUERY_TERMS", 64),
         relevance_floor=_share("SEARCH_RELEVANCE_FLOOR", 0.0),
+        cache_ttl=_positive("SEARCH_CACHE_TTL", 3600, low=0),
     )
 
 

@@ -1,6 +1,6 @@
 """Query strings and form bodies, read the same way by the pages and the API."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.http import QueryDict
@@ -22,3 +22,9 @@ def single_values(given: QueryDict, lists: Collection[str] = ()) -> dict[str, An
         else:
             found[name] = values[0]
     return found
+
+
+def wants_fresh(headers: Mapping[str, str]) -> bool:
+    """Whether the caller will have nothing out of a cache (RFC 9111, section 5.2.1.4: `Cache-Control: no-cache`)."""
+    directives = headers.get("Cache-Control", "").lower().split(",")
+    return any(directive.strip() in ("no-cache", "no-store") for directive in directives)

@@ -19,7 +19,7 @@ from library.forms import CONCEPTS_A_PAGE, ConceptForm, SearchForm
 from library.graph import browse
 from library.metrics_access import Refusal, refusal
 from library.pages import paging, results
-from library.parameters import single_values
+from library.parameters import single_values, wants_fresh
 from library.pictures import media_type
 from library.services.access import allowed_library_uids, scope_of
 from library.services.requests import build_request
@@ -64,16 +64,18 @@ def search(request: HttpRequest) -> HttpResponse:
         status = 200
     form = SearchForm(given, _libraries(allowed, context), search_config().limit)
     if form.is_valid() and "problem" not in context:
-        status = _search(form, given, allowed, context)
+        status = _search(form, given, allowed, context, wants_fresh(request.headers))
     elif form.errors:
         status = 400
     return render(request, "library/search.html", {**context, "form": form}, status=status)
 
 
-def _search(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None, context: dict[str, Any]) -> int:
+def _search(
+    form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None, context: dict[str, Any], fresh: bool
+) -> int:
     """Put the results, or what is wrong, into the context; the HTTP status."""
     try:
-        found = _request(form, given, allowed)
+        found = _request(form, given, allowed, fresh)
         if "query" in given:
             answer = SearchService().search(found)
             context["results"] = results(answer, given, found.offset, found.limit)
@@ -86,10 +88,10 @@ def _search(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | N
     return 200
 
 
-def _request(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None) -> SearchRequest:
+def _request(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None, fresh: bool) -> SearchRequest:
     """The request; before there is a query, a stand-in lets the other parameters be checked all the same."""
     query = form.cleaned_data["query"] if "query" in given else "-"
-    return build_request(query, **form.given(), facets=True, allowed_library_uids=allowed)
+    return build_request(query, **form.given(), facets=True, fresh=fresh, allowed_library_uids=allowed)
 
 
 def _libraries(allowed: frozenset[str] | None, context: dict[str, Any]) -> tuple[browse.LibraryEntry, ...]:

@@ -88,6 +88,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://mnemosyne")}
+if CACHES["default"]["BACKEND"].endswith("LocMemCache"):
+    # An answer takes some 50 KB: at most 50 MB a process.
+    CACHES["default"]["OPTIONS"] = {"MAX_ENTRIES": 1000}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -152,6 +156,7 @@ SEARCH_FUSION = env.str("SEARCH_FUSION", "linear")
 SEARCH_WEIGHT_VECTOR = env.float("SEARCH_WEIGHT_VECTOR", 0.6)
 SEARCH_WEIGHT_FULLTEXT = env.float("SEARCH_WEIGHT_FULLTEXT", 0.4)
 SEARCH_WEIGHT_GRAPH = env.float("SEARCH_WEIGHT_GRAPH", 0.2)
+SEARCH_CACHE_TTL = env.int("SEARCH_CACHE_TTL", 3600)
 SEARCH_MAX_QUERY_TERMS = env.int("SEARCH_MAX_QUERY_TERMS", 64)
 SEARCH_ANALYZER = env.str("SEARCH_ANALYZER", "english")
 SEARCH_VECTOR_QUANTIZATION = env.str("SEARCH_VECTOR_QUANTIZATION", "NONE")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.cache import cache
 from pytest_django.fixtures import Settings
 
 from library.conf import index_config
@@ -60,6 +61,12 @@ def stack(neo4j_service: Neo4jService, model_service: ModelService) -> Services:
 def media(settings: Settings, tmp_path: Path) -> None:
     """Stored files go to the test's own folder."""
     settings.MEDIA_ROOT = tmp_path / "media"
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> None:
+    """No test is answered out of another one's cache."""
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from library.api.parsers import StrictJSONParser, check_size
 from library.api.serializers import ConceptGraphInput, ConceptListInput, NoInput, SearchInput
 from library.graph import browse
 from library.graph.concept_graph import concept_graph
-from library.parameters import single_values
+from library.parameters import single_values, wants_fresh
 from library.services.access import allowed_library_uids, scope_of
 from library.services.present import as_plain, response_as_dict
 from library.services.requests import build_request
@@ -52,7 +52,12 @@ class SearchView(LibraryView):
         NoInput(data=single_values(request.query_params)).given()
         given = SearchInput(data=_body(request)).given() | self.forced
         query = given.pop("query")
-        found = build_request(query, **given, allowed_library_uids=allowed_library_uids(request.user))
+        found = build_request(
+            query,
+            **given,
+            fresh=wants_fresh(request.headers),
+            allowed_library_uids=allowed_library_uids(request.user),
+        )
         return Response(response_as_dict(SearchService().search(found)))
 
 

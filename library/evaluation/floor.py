@@ -83,7 +83,9 @@ def measure_floors(
 
 
 def _strength(text: str, library_uid: str, service: SearchService) -> Strength:
-    request = build_request(text, include_images=False, library_uid=library_uid, strategy="hybrid", rerank=False)
+    request = build_request(
+        text, include_images=False, library_uid=library_uid, strategy="hybrid", rerank=False, fresh=True
+    )
     return strength_of(service.search(request).candidates, parse(text).plain_text)
 
 

@@ -170,7 +170,8 @@ def evaluate(
 
 
 def _ask(query: Query, configuration: Configuration, library_uid: str | None, service: SearchService) -> SearchResponse:
+    # Fresh: each configuration bears its own costs, the embedding of the question too.
     request = build_request(
-        query.text, limit=DEPTH, include_images=False, library_uid=library_uid, **configuration.parameters
+        query.text, limit=DEPTH, include_images=False, library_uid=library_uid, fresh=True, **configuration.parameters
     )
     return service.search(request)

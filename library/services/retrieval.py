@@ -8,6 +8,7 @@ from typing import Any, Final
 from library.content_types import CONTENT_TYPES, QUERY_INSTRUCTION
 from library.exceptions import GraphError, ModelError, NotConfigured
 from library.graph.hydrate import library_instruction
+from library.services import cache
 from library.services.embeddings import EmbeddingClient
 from library.services.legs import Outcome, RunningLegs
 from library.services.retrievers.base import RetrievalQuery, Retriever
@@ -99,9 +100,18 @@ def _embedding(run: SearchRun, text: str, running: RunningLegs) -> list[float] |
     try:
         client = EmbeddingClient.from_system(run.usage.append)
         instruction = embedding_instruction(run.request, running.seconds_left)
-        return client.embed_query(text, instruction, timeout=running.seconds_left)
+
+        def make() -> list[float]:
+            return client.embed_query(text, instruction, timeout=running.seconds_left)
+
+        return (
+            make()
+            if run.request.fresh
+            else cache.query_vector(client.name, client.dimensions, instruction + text, make)
+        )
     except (ModelError, NotConfigured, GraphError) as error:
         run.reports["vector"] = LegReport("skipped", f"no embedding: {error}")
+        run.embedding_failed = True
         return None
     finally:
         run.embedding_ms = 1000 * (time.perf_counter() - started)

@@ -35,6 +35,7 @@ class SearchRun:
     legs: list[str] = field(default_factory=list)
     reports: dict[str, LegReport] = field(default_factory=dict)
     embedding_ms: float = 0.0
+    embedding_failed: bool = False
     fusion_ms: float = 0.0
 
     @property
@@ -61,6 +62,10 @@ class SearchRun:
         """Whether something that was asked for could not be done."""
         failed = any(report.status in ("error", "timeout") for report in self.reports.values())
         return failed or bool(self.omitted) or ("vector" in self.legs and self.reports["vector"].status == "skipped")
+
+    def is_whole(self) -> bool:
+        """Whether nothing failed on the way, not even what the answer does not call degraded: it may be kept."""
+        return not self.is_degraded() and not self.embedding_failed
 
     def left_out(self, what: str, error: Exception) -> None:
         """Note that something beside the hits could not be had."""

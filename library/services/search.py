@@ -1,5 +1,6 @@
 """The orchestrator: plan, embed once, retrieve in parallel, fuse, re-rank, report."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from library import metrics
 from library.conf import search_config
 from library.exceptions import EmbeddingUnavailable, InvalidRequest, SearchUnavailable
-from library.services import usage
+from library.services import cache, usage
 from library.services.legs import Outcome
 from library.services.query_optimizer import plan_search
 from library.services.ranking import fuse, rank
@@ -26,13 +27,26 @@ class SearchService:
 
     def __init__(self, retrievers: Mapping[str, Retriever[Any]] = RETRIEVERS) -> None:
         self._retrievers = retrievers
+        self._may_cache = retrievers is RETRIEVERS
 
     def search(self, request: SearchRequest) -> SearchResponse:
         """The answer, or `InvalidRequest`, or `SearchUnavailable` where no leg could answer.
 
-        A leg that fails or runs out of time costs its own results only; the response says so.
+        A leg that fails or runs out of time costs its own results only; the response says so. An answer may come out
+        of the cache, where the retrievers are the usual ones and the request is not `fresh`; it then says `cached`.
         """
-        run = SearchRun(request, search_config(), plan_search(request))
+        started, config = time.perf_counter(), search_config()
+        key = cache.answer_key(request) if self._may_cache and config.cache_ttl else None
+        kept = cache.cached_answer(key) if key is not None and not request.fresh else None
+        if kept is not None:
+            return _again(kept, request, started)
+        run = SearchRun(request, config, plan_search(request))
+        response = self._answer(run)
+        if key is not None and run.is_whole():
+            cache.keep_answer(key, request, response)
+        return response
+
+    def _answer(self, run: SearchRun) -> SearchResponse:
         query = _retrieval_query(run)
         run.warnings.extend(query.parsed.warnings)
         if query.text.cut:
@@ -42,7 +56,7 @@ class SearchService:
             response = _respond(run, query, outcomes)
         finally:
             usage.write(run.usage)
-        metrics.record_search(response, _searched_type(response, request))
+        metrics.record_search(response, _searched_type(response, run.request))
         return response
 
     def _outcomes(self, run: SearchRun, query: RetrievalQuery) -> Mapping[str, Outcome]:
@@ -57,6 +71,20 @@ class SearchService:
             run.fallbacks.append(f"{run.plan.strategy.name} -> {strategy.name}: {reason}")
             run.plan = replace(run.plan, strategy=strategy, when_empty=None)
             query = replace(query, require_exact=False)
+
+
+def _again(kept: SearchResponse, request: SearchRequest, started: float) -> SearchResponse:
+    """An answer out of the cache, with the caller's own spelling and the time that it took this time."""
+    milliseconds = 1000 * (time.perf_counter() - started)
+    response = replace(
+        kept,
+        query=request.query,
+        cached=True,
+        search_time_ms=milliseconds,
+        metrics={**kept.metrics, "total_time_ms": milliseconds},
+    )
+    metrics.record_search(response, None)
+    return response
 
 
 def _searched_type(response: SearchResponse, request: SearchRequest) -> str | None:

@@ -39,8 +39,8 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 class SearchRequest:
     """One search, validated once, here, for every way in.
 
-    `allowed_library_uids` is what the caller may see: None means every library, an empty set none.
-    Raises `InvalidRequest` naming the field.
+    `allowed_library_uids` is what the caller may see: None means every library, an empty set none. `fresh` takes
+    nothing out of the cache. Raises `InvalidRequest` naming the field.
     """
 
     query: str
@@ -61,6 +61,8 @@ class SearchRequest:
     group_by: str = "chunk"
     expand: int = 0
     facets: bool = False
+    # How an answer is had, not what is asked: fields that are not compared are no part of a cached answer's key.
+    fresh: bool = field(default=False, compare=False)
     allowed_library_uids: frozenset[str] | None = None
 
     def __post_init__(self) -> None:

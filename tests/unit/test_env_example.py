@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
-READERS = {"str", "int", "float", "bool", "list", "dict", "json", "path", "db_url"}
+READERS = {"str", "int", "float", "bool", "list", "dict", "json", "path", "db_url", "cache_url"}
 
 
 def read_by_settings() -> dict[str, Any]:

@@ -63,6 +63,7 @@ class Command(BaseCommand):
         parser.add_argument("--facets", action="store_true", help="count all candidates by library, type, collection")
         parser.add_argument("--no-rerank", action="store_true", help="keep the fused order")
         parser.add_argument("--no-images", action="store_true", help="look for no pictures")
+        parser.add_argument("--no-cache", action="store_true", help="search anew, also where the answer is cached")
         parser.add_argument("--explain", action="store_true", help="print how the search went, and each hit's parts")
         parser.add_argument("--json", action="store_true", help="print the response as JSON")
 
@@ -129,6 +130,7 @@ def _request(options: dict[str, Any]) -> SearchRequest:
         rerank=False if options["no_rerank"] else None,
         include_images=False if options["no_images"] else None,
         facets=options["facets"],
+        fresh=options["no_cache"],
     )
 
 
