@@ -2,7 +2,6 @@
 
 import io
 import json
-import statistics
 import time
 from typing import Any
 
@@ -201,7 +200,10 @@ def test_a_cache_that_fails_costs_nothing_but_a_log_line(
 
 
 def test_a_cached_answer_costs_at_most_a_tenth(manuals: Place) -> None:
-    """Medians over distinct questions in one run, through the API; without re-ranking, which would make it easy."""
+    """Through the API, distinct questions in one run, without re-ranking, which would make it easy.
+
+    The quickest of each side counts: what they cost, and not what else the machine had to do.
+    """
     api = token_client()
     questions = [f"How is the feed rate of lathe {number} set?" for number in range(25)]
 
@@ -211,8 +213,8 @@ def test_a_cached_answer_costs_at_most_a_tenth(manuals: Place) -> None:
         return time.perf_counter() - started
 
     timed("to warm up")
-    first = statistics.median(timed(question) for question in questions)
-    again = statistics.median(timed(question) for question in questions)
+    first = min(timed(question) for question in questions)
+    again = min(timed(question) for question in questions)
     assert again <= first / 10, (first, again)
 
 
