@@ -25,7 +25,7 @@ class GivenVectors:
     name = "given"
     dimensions = 0
 
-    def from_system(self, record: Callable[[Any], None]) -> "GivenVectors":
+    def from_system(self, record: Callable[[Any], None], caller_jwt: str = "") -> "GivenVectors":
         """Itself: there is no service to ask, and nothing to record."""
         return self
 

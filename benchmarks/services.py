@@ -38,6 +38,7 @@ def prepare(state: Path, fresh: bool, progress: Progress) -> Bench:
     os.environ["MNEMOSYNE_STATE_DIR"] = str(state)
     os.environ["DEBUG"] = "false"
     os.environ["SEARCH_CACHE_TTL"] = "0"
+    os.environ["API_THROTTLE_USER"] = ""
     os.environ.setdefault("SECRET_KEY", "benchmarks-only-reachable-from-this-machine")
     os.environ["DJANGO_SETTINGS_MODULE"] = "mnemosyne.settings"
     cache = Path(os.environ.get("MNEMOSYNE_CACHE_DIR", str(Path.home() / ".cache" / "mnemosyne")))

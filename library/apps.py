@@ -11,4 +11,4 @@ class LibraryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from library import checks  # noqa: F401  (registers the system checks)
+        from library import checks, signals  # noqa: F401  (registers the system checks and the signals)

@@ -17,6 +17,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
         conf.graph_config,
         conf.index_config,
         conf.search_config,
+        conf.access_config,
         conf.model_config,
         conf.ingest_config,
     )

@@ -1,5 +1,6 @@
 """The library's settings, read from Django's settings in this file only and handed on as frozen values."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -47,6 +48,16 @@ class SearchConfig:
     max_query_terms: int
     relevance_floor: float
     cache_ttl: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessConfig:
+    """Who may ask, and how often. Rates are numbers per s, min, hour or day ('100/s'), None for no bound."""
+
+    default_visibility: str
+    public_access: bool
+    user_rate: str | None
+    anonymous_rate: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +149,23 @@ def search_config() -> SearchConfig:
         max_query_terms=_positive("SEARCH_MAX_QUERY_TERMS", 64),
         relevance_floor=_share("SEARCH_RELEVANCE_FLOOR", 0.0),
         cache_ttl=_positive("SEARCH_CACHE_TTL", 3600, low=0),
+    )
+
+
+def _rate(name: str, default: str) -> str | None:
+    value = str(_get(name, default) or "")
+    if value and not re.fullmatch(r"[1-9][0-9]*/(s|sec|second|m|min|minute|h|hour|d|day)", value):
+        raise ImproperlyConfigured(f"{name} must be a rate such as 100/s or 60/min, or empty, not {value!r}")
+    return value or None
+
+
+def access_config() -> AccessConfig:
+    """Who may ask, and how often."""
+    return AccessConfig(
+        default_visibility=_choice("LIBRARY_DEFAULT_VISIBILITY", "everyone", ("private", "everyone", "public")),
+        public_access=bool(_get("LIBRARY_PUBLIC_ACCESS", False)),
+        user_rate=_rate("API_THROTTLE_USER", "100/s"),
+        anonymous_rate=_rate("API_THROTTLE_ANONYMOUS", "60/min"),
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from library.exceptions import NotConfigured
 
@@ -150,6 +153,20 @@ class LibraryAccess(models.Model):
 
     def __str__(self) -> str:
         return self.name or self.uid
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save all but the revision, which only ever moves in the database, and move it."""
+        if self._state.adding:
+            super().save(*args, **kwargs)
+            return
+        kwargs.setdefault("update_fields", ["name", "visibility"])
+        super().save(*args, **kwargs)
+        self.touch([self.uid])
+
+    @classmethod
+    def touch(cls, uids: Iterable[str]) -> None:
+        """Move the revisions of libraries on, in the database: no process can set one back."""
+        cls.objects.filter(pk__in=list(uids)).update(revision=F("revision") + 1)
 
 
 class LibraryGrant(models.Model):

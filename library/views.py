@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.core.files.storage import default_storage
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.views.decorators.http import require_safe
 
 from library import metrics as families
+from library.api.access import address_may_ask
 from library.api.exception_handler import http_status
 from library.conf import metrics_token, search_config
 from library.exceptions import GraphError, InvalidRequest, MnemosyneError
@@ -21,7 +22,7 @@ from library.metrics_access import Refusal, refusal
 from library.pages import paging, results
 from library.parameters import single_values, wants_fresh
 from library.pictures import media_type
-from library.services.access import allowed_library_uids, scope_of
+from library.services.access import allowed_library_uids, may_ask, scope_of
 from library.services.requests import build_request
 from library.services.search import SearchService
 from library.services.types import Scope, SearchRequest
@@ -48,9 +49,24 @@ def guarded(view: View) -> View:
     return inner  # type: ignore[return-value]
 
 
+def for_callers(view: View) -> View:
+    """Only for whoever may ask, and no oftener than the settings allow; others are sent to sign in."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not may_ask(request.user):
+            return redirect_to_login(request.get_full_path())
+        if not request.user.is_authenticated and not address_may_ask(request):
+            problem = "Too many requests from this address. Wait a minute, or sign in."
+            return render(request, "library/problem.html", {"problem": problem}, status=429)
+        return view(request, *args, **kwargs)
+
+    return inner  # type: ignore[return-value]
+
+
 @require_safe
 @guarded
-@login_required
+@for_callers
 def search(request: HttpRequest) -> HttpResponse:
     """The search page: the form, and the results once there is a query."""
     allowed = allowed_library_uids(request.user)
@@ -105,7 +121,7 @@ def _libraries(allowed: frozenset[str] | None, context: dict[str, Any]) -> tuple
 
 @require_safe
 @guarded
-@login_required
+@for_callers
 def concept_list(request: HttpRequest) -> HttpResponse:
     """Concepts by name, with what is about each of them."""
     allowed = allowed_library_uids(request.user)
@@ -136,7 +152,7 @@ def _concepts(form: ConceptForm, given: dict[str, Any], allowed: frozenset[str] 
 
 @require_safe
 @guarded
-@login_required
+@for_callers
 def concept_detail(request: HttpRequest, uid: str) -> HttpResponse:
     """One concept: passages, items, pictures and related concepts."""
     try:
@@ -150,7 +166,7 @@ def concept_detail(request: HttpRequest, uid: str) -> HttpResponse:
 
 @require_safe
 @guarded
-@login_required
+@for_callers
 def image(request: HttpRequest, uid: str) -> HttpResponse:
     """The bytes of a picture that the caller may see, if they are a picture's bytes."""
     try:

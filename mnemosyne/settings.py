@@ -127,12 +127,21 @@ LOGGING = {
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "rest_framework.authentication.TokenAuthentication",
+        "rest_framework_simplejwt.authentication.JWTAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "EXCEPTION_HANDLER": "library.api.exception_handler.exception_handler",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
 }
+
+# --- who may ask --------------------------------------------------------------------------------------------
+LIBRARY_DEFAULT_VISIBILITY = env.str("LIBRARY_DEFAULT_VISIBILITY", "everyone")
+LIBRARY_PUBLIC_ACCESS = env.bool("LIBRARY_PUBLIC_ACCESS", False)
+API_THROTTLE_USER = env.str("API_THROTTLE_USER", "100/s")
+API_THROTTLE_ANONYMOUS = env.str("API_THROTTLE_ANONYMOUS", "60/min")
+API_NUM_PROXIES = env.int("API_NUM_PROXIES", 0)
+REST_FRAMEWORK["NUM_PROXIES"] = API_NUM_PROXIES
 
 # --- Neo4j --------------------------------------------------------------------------------------------------
 NEO4J_URL_NAMED = env.str("NEO4J_URL", "") or None

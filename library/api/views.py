@@ -5,12 +5,14 @@ from typing import Any, ClassVar
 from django.http import Http404, QueryDict
 from rest_framework.authentication import SessionAuthentication, TokenAuthentication
 from rest_framework.parsers import FormParser, MultiPartParser
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
+from rest_framework_simplejwt.authentication import JWTAuthentication
+from rest_framework_simplejwt.views import TokenObtainPairView, TokenRefreshView
 
+from library.api.access import AnonymousThrottle, MayAsk, SignInThrottle, UserThrottle, callers_jwt
 from library.api.exception_handler import exception_handler
 from library.api.parsers import StrictJSONParser, check_size
 from library.api.serializers import ConceptGraphInput, ConceptListInput, NoInput, SearchInput
@@ -27,8 +29,9 @@ from library.services.types import Scope
 class LibraryView(APIView):
     """What all routes share, named here so that they are the same in any project that installs the app."""
 
-    authentication_classes = (TokenAuthentication, SessionAuthentication)
-    permission_classes = (IsAuthenticated,)
+    authentication_classes = (TokenAuthentication, JWTAuthentication, SessionAuthentication)
+    permission_classes = (MayAsk,)
+    throttle_classes = (UserThrottle, AnonymousThrottle)
     parser_classes = (StrictJSONParser, FormParser, MultiPartParser)
     renderer_classes = (JSONRenderer,)
 
@@ -56,6 +59,7 @@ class SearchView(LibraryView):
             query,
             **given,
             fresh=wants_fresh(request.headers),
+            caller_jwt=callers_jwt(request),
             allowed_library_uids=allowed_library_uids(request.user),
         )
         return Response(response_as_dict(SearchService().search(found)))
@@ -121,3 +125,23 @@ def _body(request: Request) -> Any:
 def _scope(request: Request, given: dict[str, Any]) -> Scope:
     allowed = allowed_library_uids(request.user)
     return scope_of(allowed, given.get("library_uid"), given.get("library_type"))
+
+
+class TokenView(TokenObtainPairView):
+    """POST a name and a password: a JWT for a while, and another to renew it with."""
+
+    throttle_classes = (SignInThrottle,)
+
+    def get_exception_handler(self) -> Any:
+        """One shape for every error."""
+        return exception_handler
+
+
+class TokenRenewalView(TokenRefreshView):
+    """POST the second of the two tokens: the first one anew."""
+
+    throttle_classes = (SignInThrottle,)
+
+    def get_exception_handler(self) -> Any:
+        """One shape for every error."""
+        return exception_handler

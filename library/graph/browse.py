@@ -28,6 +28,7 @@ NODE_VISIBLE: Final = (
     "($uids IS NULL OR n.library_uid IN $uids) AND ($collection IS NULL OR n.collection_uid = $collection)"
 )
 
+LIBRARY_UIDS_QUERY: Final = "MATCH (l:Library) RETURN collect([l.uid]) AS rows"
 VISIBLE_LIBRARIES_QUERY: Final = """
 MATCH (l:Library)
 WHERE ($uids IS NULL OR l.uid IN $uids) AND ($library_type IS NULL OR l.library_type = $library_type)
@@ -212,6 +213,11 @@ def visible_parameters(scope: Scope) -> dict[str, Any] | None:
     asked = {**parameters, "library_type": scope.library_type}
     rows = session.read(VISIBLE_LIBRARIES_QUERY, asked, READ_TIMEOUT)
     return {**parameters, "uids": [row["uid"] for row in rows]} if rows else None
+
+
+def library_uids() -> frozenset[str]:
+    """The uids of all libraries of the graph."""
+    return frozenset(uid for (uid,) in session.read_listed(LIBRARY_UIDS_QUERY, {}, READ_TIMEOUT))
 
 
 def libraries(scope: Scope) -> tuple[LibraryEntry, ...]:

@@ -4,9 +4,11 @@ from typing import Final
 
 LIBRARY_QUERY: Final = """
 MERGE (l:Library {name: $name})
-ON CREATE SET l.uid = $uid, l.library_type = $library_type, l.visibility = 'everyone'
+ON CREATE SET l.uid = $uid, l.library_type = $library_type, l.visibility = $visibility
 RETURN l.uid AS uid, l.library_type AS library_type
 """
+LIBRARY_UID_QUERY: Final = "MATCH (l:Library {name: $name}) RETURN l.uid AS uid"
+VISIBILITY_QUERY: Final = "MATCH (l:Library {uid: $uid}) SET l.visibility = $visibility"
 
 COLLECTION_QUERY: Final = """
 MATCH (l:Library {uid: $library_uid})

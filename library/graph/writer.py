@@ -54,14 +54,28 @@ def _run_each(tx: ManagedTransaction, query: str, **parameters: Any) -> list[dic
     return _run(tx, query, **parameters) if next(iter(parameters.values())) else []
 
 
-def open_place(library_name: str, library_type: str, collection_name: str) -> Place:
-    """The library and collection of these names, made when they do not exist.
+def library_uid(name: str) -> str | None:
+    """The uid of the library of a name, if there is one."""
+    rows = session.read(q.LIBRARY_UID_QUERY, {"name": name})
+    return str(rows[0]["uid"]) if rows else None
+
+
+def note_visibility(uid: str, visibility: str) -> None:
+    """Copy a library's visibility to its node; the ORM's record is what decides."""
+    session.write(lambda tx: _run(tx, q.VISIBILITY_QUERY, uid=uid, visibility=visibility))
+
+
+def open_place(
+    library_name: str, library_type: str, collection_name: str, uid: str = "", visibility: str = "everyone"
+) -> Place:
+    """The library and collection of these names, made when they do not exist; a new library gets `uid`, if given.
 
     Raises `InvalidRequest` when the library exists with another type.
     """
+    values = {"name": library_name, "uid": uid or uuid4().hex, "library_type": library_type, "visibility": visibility}
 
     def work(tx: ManagedTransaction) -> Place:
-        row = _run(tx, q.LIBRARY_QUERY, name=library_name, uid=uuid4().hex, library_type=library_type)[0]
+        row = _run(tx, q.LIBRARY_QUERY, **values)[0]
         if row["library_type"] != library_type:
             raise InvalidRequest(
                 "type", f"library {library_name!r} exists with type {row['library_type']}, not {library_type}"

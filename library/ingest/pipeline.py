@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,7 +32,8 @@ def _ignore(_: int) -> None:
 class Ingest:
     """One run into one collection, with up to `in_flight` batches being embedded while others are read and written.
 
-    `progress` is told how many sources are done, `after_batch` is called once a batch.
+    `progress` is told how many sources are done, `after_batch` is called once a batch; `changed` before and after
+    anything is written: an answer that is made in between must not outlive it.
     """
 
     place: Place
@@ -42,6 +44,7 @@ class Ingest:
     in_flight: int
     progress: Callable[[int], None] = _ignore
     after_batch: Callable[[], None] = lambda: None
+    changed: Callable[[], None] = lambda: None
     report: IngestReport = field(default_factory=IngestReport)
     _unanswered: int = 0
 
@@ -98,7 +101,8 @@ class Ingest:
                 yield source, uid, content_hash
                 continue
             if found.collection_uid != self.place.collection_uid:
-                writer.move_item(uid, self.place.collection_uid)
+                with self._changing():
+                    writer.move_item(uid, self.place.collection_uid)
             self._done(source, "unchanged")
 
     def _settings(self) -> tuple[str, ...]:
@@ -128,7 +132,8 @@ class Ingest:
         item = ItemRecord(
             uid, failed_title(source), source.kind, source.source, content_hash, (), (), (), (), "no text", reason
         )
-        result = writer.write_items(self.place, [item], self.embedder.name)
+        with self._changing():
+            result = writer.write_items(self.place, [item], self.embedder.name)
         files.remove(self.storage, self._unused(result.stale_files, [uid]))
         self.report.warnings.append((source.name, reason))
         self._done(source, "no text", reason)
@@ -161,7 +166,8 @@ class Ingest:
         try:
             stored = files.store(self.storage, (entry for item in batch for entry in item.files(self.place)))
             records = [item.record(self.place, embedded.vectors) for item in batch]
-            result = writer.write_items(self.place, records, self.embedder.name)
+            with self._changing():
+                result = writer.write_items(self.place, records, self.embedder.name)
         except (GraphError, OSError) as error:
             files.remove(self.storage, stored if isinstance(error, GraphUnavailable) else self._unused(stored, uids))
             if isinstance(error, GraphUnavailable):
@@ -176,13 +182,22 @@ class Ingest:
             self._done(item.source, status, "", len(item.passages), len(item.images))
         return True
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self.changed()
+        try:
+            yield
+        finally:
+            self.changed()
+
     def _unused(self, keys: Iterable[str], uids: Sequence[str]) -> set[str]:
         """Without those that the items point at: another process may have written the same content."""
         wanted = set(keys)
         return wanted - writer.files_in_use(uids) if wanted else wanted
 
     def _fail(self, source: Source, uid: str, reason: str) -> None:
-        writer.record_failure(self.place, uid, failed_title(source), source.kind, source.source, reason)
+        with self._changing():
+            writer.record_failure(self.place, uid, failed_title(source), source.kind, source.source, reason)
         self._done(source, "failed", reason)
 
     def _done(self, source: Source, status: Status, reason: str = "", chunks: int = 0, images: int = 0) -> None:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from django.core.files.storage import default_storage
 
-from library.conf import index_config, ingest_config
+from library.conf import access_config, index_config, ingest_config
 from library.content_types import CONTENT_TYPES
-from library.exceptions import InvalidRequest
+from library.exceptions import GraphError, InvalidRequest
 from library.graph import schema, writer
 from library.graph.records import Place
 from library.ingest.chunk import ChunkSizes
@@ -23,8 +24,10 @@ from library.ingest.report import IngestReport, Outcome
 from library.ingest.sources import Found, find_sources
 from library.ingest.text import known_encoding
 from library.ingest.tokens import token_counter
+from library.models import LibraryAccess
 from library.services import usage
 from library.services.embeddings import EmbeddingClient
+from library.services.visibility import set_visibility
 
 DEFAULT_COLLECTION: Final = "General"
 MAX_NAME_CHARS: Final = 200
@@ -32,7 +35,10 @@ MAX_NAME_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """What to take in and where to put it. Raises `InvalidRequest` naming the field."""
+    """What to take in and where to put it. Raises `InvalidRequest` naming the field.
+
+    `visibility` None leaves a library as visible as it is, and a new one as the settings say.
+    """
 
     paths: tuple[Path, ...]
     library: str
@@ -40,6 +46,7 @@ class IngestRequest:
     collection: str = DEFAULT_COLLECTION
     encoding: str | None = None
     base: Path | None = None
+    visibility: str | None = None
 
     def __post_init__(self) -> None:
         if self.library_type not in CONTENT_TYPES:
@@ -47,8 +54,38 @@ class IngestRequest:
         for name, value in (("library", self.library), ("collection", self.collection)):
             if not value.strip() or len(value) > MAX_NAME_CHARS:
                 raise InvalidRequest(name, f"must be a name of 1 to {MAX_NAME_CHARS} characters")
+        if self.visibility is not None and self.visibility not in LibraryAccess.Visibility.values:
+            allowed = ", ".join(LibraryAccess.Visibility.values)
+            raise InvalidRequest("visibility", f"must be one of {allowed}, not {self.visibility!r}")
         if self.encoding is not None and not known_encoding(self.encoding):
             raise InvalidRequest("encoding", f"{self.encoding!r} is no encoding that Python knows")
+
+
+def open_place(library: str, library_type: str, collection: str, visibility: str | None = None) -> Place:
+    """The library and collection of these names, made where they do not exist.
+
+    A new library's record stands before the library does: a private one is never seen, not even for a moment. Raises
+    `InvalidRequest` when the library exists with another type.
+    """
+    known = writer.library_uid(library)
+    uid = uuid4().hex if known is None else known
+    default = access_config().default_visibility
+    record, is_new = LibraryAccess.objects.get_or_create(
+        uid=uid, defaults={"name": library, "visibility": visibility if visibility and known is None else default}
+    )
+    try:
+        place = writer.open_place(library, library_type, collection, uid, record.visibility)
+    except (InvalidRequest, GraphError):
+        if is_new and known is None:
+            record.delete()
+        raise
+    if place.library_uid != uid:
+        # Another process has made a library of this name in the meantime.
+        record.delete()
+        return open_place(library, library_type, collection, visibility)
+    if visibility is not None and visibility != record.visibility:
+        set_visibility(record, visibility)
+    return place
 
 
 def chunk_sizes(library_type: str, model_limit: int) -> ChunkSizes:
@@ -72,7 +109,7 @@ def ingest(
     client: Embedder = EmbeddingClient.from_system(records.append) if embedder is None else embedder
     found = find_sources(request.paths, request.base)
     schema.ensure(client.dimensions, index_config())
-    place = writer.open_place(request.library.strip(), request.library_type, request.collection.strip())
+    place = open_place(request.library.strip(), request.library_type, request.collection.strip(), request.visibility)
     total(len(found.sources))
     config = ingest_config()
     run = Ingest(
@@ -84,6 +121,7 @@ def ingest(
         in_flight=config.workers,
         progress=progress,
         after_batch=lambda: usage.write(_drained(records)),
+        changed=lambda: LibraryAccess.touch([place.library_uid]),
     )
     try:
         report = run.run(found.sources)

@@ -26,7 +26,7 @@ _FAIR_SECONDS = 1.0
 class EmbeddingClient:
     """One embedding model of one service. Safe to use from several threads where `record` is."""
 
-    def __init__(self, model: AIModel, record: Recorder) -> None:
+    def __init__(self, model: AIModel, record: Recorder, caller_jwt: str = "") -> None:
         if not model.dimensions:
             raise ModelError(f"The record of {model.name} names no dimensions")
         config = model_config()
@@ -36,14 +36,14 @@ class EmbeddingClient:
         self.tokenizer_path = model.tokenizer_path
         self.max_batch = min(model.max_batch, config.embedding_batch_size)
         self._model_id = model.pk
-        self._endpoint = Endpoint(model.api.base_url, model.api.api_key)
+        self._endpoint = Endpoint.of(model.api, caller_jwt)
         self._timeout = config.embedding_timeout
         self._record = record
 
     @classmethod
-    def from_system(cls, record: Recorder) -> "EmbeddingClient":
+    def from_system(cls, record: Recorder, caller_jwt: str = "") -> "EmbeddingClient":
         """The system's embedding model; raises `NotConfigured` when there is none."""
-        return cls(AIModel.system(AIModel.Role.EMBEDDING), record)
+        return cls(AIModel.system(AIModel.Role.EMBEDDING), record, caller_jwt)
 
     def embed_query(self, text: str, instruction: str, timeout: float | None = None) -> Vector:
         """The vector of a query behind the instruction its model was trained with.

@@ -11,6 +11,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from library.exceptions import ModelError, ModelRefused, ModelTimeout, ModelUnavailable
+from library.models import ModelAPI
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,11 @@ class Endpoint:
 
     base_url: str
     api_key: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, api: ModelAPI, caller_jwt: str = "") -> "Endpoint":
+        """The service of a record; with the caller's own JWT for a key where the record says so and there is one."""
+        return cls(api.base_url, caller_jwt if api.forward_auth and caller_jwt else api.api_key)
 
     def url(self, path: str) -> str:
         """The address of `path`, whether or not the base already ends in /v1."""

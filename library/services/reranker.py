@@ -26,13 +26,13 @@ _CHARS_PER_TOKEN: Final = 4
 class RerankerClient:
     """One reranker of one service. Safe to use from several threads where `record` is."""
 
-    def __init__(self, model: AIModel, record: Recorder) -> None:
+    def __init__(self, model: AIModel, record: Recorder, caller_jwt: str = "") -> None:
         config = model_config()
         self.name = model.name
         self._model_id = model.pk
         self._adapter = adapter_for(model.api.api_type)
         self._takes_images = model.supports_images and self._adapter.takes_images
-        self._endpoint = Endpoint(model.api.base_url, model.api.api_key)
+        self._endpoint = Endpoint.of(model.api, caller_jwt)
         self._max_batch = model.max_batch
         self._max_chars = model.max_tokens * _CHARS_PER_TOKEN
         self._timeout = config.reranker_timeout
@@ -40,9 +40,9 @@ class RerankerClient:
         self._record = record
 
     @classmethod
-    def from_system(cls, record: Recorder) -> "RerankerClient":
+    def from_system(cls, record: Recorder, caller_jwt: str = "") -> "RerankerClient":
         """The system's reranker; raises `NotConfigured` when there is none."""
-        return cls(AIModel.system(AIModel.Role.RERANKER), record)
+        return cls(AIModel.system(AIModel.Role.RERANKER), record, caller_jwt)
 
     def rerank(
         self,

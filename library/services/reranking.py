@@ -31,6 +31,7 @@ def rerank(
     candidates: Sequence[SearchCandidate],
     records: Mapping[str, ChunkRecord],
     record_usage: Callable[[UsageRecord], None],
+    caller_jwt: str = "",
 ) -> Reranked:
     """Sort the candidates by the system's reranker.
 
@@ -38,7 +39,7 @@ def rerank(
     """
     fused = list(candidates)
     try:
-        client = RerankerClient.from_system(record_usage)
+        client = RerankerClient.from_system(record_usage, caller_jwt)
     except NotConfigured:
         metrics.record_rerank("none", "skipped", 0.0, 0)
         return Reranked(fused, LegReport("skipped", NO_RERANKER))

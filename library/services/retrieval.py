@@ -98,7 +98,7 @@ def _embedding(run: SearchRun, text: str, running: RunningLegs) -> list[float] |
         return None
     started = time.perf_counter()
     try:
-        client = EmbeddingClient.from_system(run.usage.append)
+        client = EmbeddingClient.from_system(run.usage.append, run.request.caller_jwt)
         instruction = embedding_instruction(run.request, running.seconds_left)
 
         def make() -> list[float]:

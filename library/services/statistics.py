@@ -33,10 +33,14 @@ class Statistics:
 
 
 def statistics(scope: Scope) -> Statistics:
-    """Statistics of the libraries of a scope. Raises `GraphError` where Neo4j cannot answer."""
+    """Statistics of the libraries of a scope. Raises `GraphError` where Neo4j cannot answer.
+
+    What the models were asked tells of every library: it is told only where every library is.
+    """
     model = AIModel.objects.filter(role=AIModel.Role.EMBEDDING, is_system=True).first()
     name = model.name if model is not None else ""
-    return Statistics(name, library_stats(scope, name), index_states(), _usage())
+    usage = _usage() if scope == Scope() else ()
+    return Statistics(name, library_stats(scope, name), index_states(), usage)
 
 
 def _usage() -> tuple[UsageSum, ...]:

@@ -40,7 +40,8 @@ class SearchRequest:
     """One search, validated once, here, for every way in.
 
     `allowed_library_uids` is what the caller may see: None means every library, an empty set none. `fresh` takes
-    nothing out of the cache. Raises `InvalidRequest` naming the field.
+    nothing out of the cache; `caller_jwt` goes to the model services whose record says `forward_auth`.
+    Raises `InvalidRequest` naming the field.
     """
 
     query: str
@@ -63,6 +64,7 @@ class SearchRequest:
     facets: bool = False
     # How an answer is had, not what is asked: fields that are not compared are no part of a cached answer's key.
     fresh: bool = field(default=False, compare=False)
+    caller_jwt: str = field(default="", compare=False, repr=False)
     allowed_library_uids: frozenset[str] | None = None
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from library.content_types import CONTENT_TYPES
 from library.exceptions import MnemosyneError
 from library.ingest.report import IngestReport
 from library.ingest.run import DEFAULT_COLLECTION, IngestRequest, ingest
+from library.models import LibraryAccess
 
 
 def _advance(bar: "tqdm[Any]", done: int) -> None:
@@ -30,6 +31,12 @@ class Command(BaseCommand):
         parser.add_argument("--library", required=True, help="its name; made when there is none")
         parser.add_argument("--type", required=True, choices=tuple(CONTENT_TYPES), dest="library_type")
         parser.add_argument("--collection", default=DEFAULT_COLLECTION, help=f"default: {DEFAULT_COLLECTION}")
+        parser.add_argument(
+            "--visibility",
+            choices=LibraryAccess.Visibility.values,
+            help="who sees the library beside staff: those with a grant, all who are signed in, or anyone; "
+            "without it, a library stays as it is, and a new one is what LIBRARY_DEFAULT_VISIBILITY says",
+        )
         parser.add_argument("--encoding", help="of text files that are not UTF-8, for example cp1252")
         parser.add_argument(
             "--base", type=Path, help="identify files by their path below this folder, not by their absolute path"
@@ -47,6 +54,7 @@ class Command(BaseCommand):
                 options["collection"],
                 options["encoding"],
                 options["base"],
+                options["visibility"],
             )
             with tqdm(unit="item", desc=options["library"], disable=options["quiet"] or None, file=sys.stderr) as bar:
                 report = ingest(request, progress=lambda done: _advance(bar, done), total=bar.reset)

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from library.exceptions import InvalidRequest
 from library.graph import browse
 from library.management.arguments import Once
+from library.management.callers import add_user_argument, allowed_for
 from library.management.exit_codes import exit_codes
 from library.services.explain import hit_lines, search_lines
 from library.services.present import legs_line, one_line, passage_segments, place, printable, response_as_dict
@@ -65,6 +66,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-images", action="store_true", help="look for no pictures")
         parser.add_argument("--no-cache", action="store_true", help="search anew, also where the answer is cached")
         parser.add_argument("--explain", action="store_true", help="print how the search went, and each hit's parts")
+        add_user_argument(parser)
         parser.add_argument("--json", action="store_true", help="print the response as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -120,12 +122,14 @@ class Command(BaseCommand):
 
 def _request(options: dict[str, Any]) -> SearchRequest:
     """The request that the arguments ask for. Raises `InvalidRequest`."""
+    allowed = allowed_for(options)
     names = ("library_type", "collection_uid", "limit", "offset", "strategy", "fusion", "group_by", "expand")
     types = options["search_types"]
     return build_request(
         _query(options["query"]),
         **{name: options[name] for name in names},
-        library_uid=_library_uid(options),
+        library_uid=_library_uid(options, allowed),
+        allowed_library_uids=allowed,
         search_types=None if types is None else [name.strip() for name in types.split(",")],
         rerank=False if options["no_rerank"] else None,
         include_images=False if options["no_images"] else None,
@@ -144,14 +148,14 @@ def _query(words: str | list[str]) -> str:
     return query
 
 
-def _library_uid(options: dict[str, Any]) -> str | None:
+def _library_uid(options: dict[str, Any], allowed: frozenset[str] | None) -> str | None:
     """The library asked for, by uid or by name. Raises `InvalidRequest` where there is none of that name."""
     uid, name = options["library_uid"], options["library"]
     if name is None:
         return uid if uid is None else str(uid)
     if uid is not None:
         raise InvalidRequest("library", "give --library or --library-uid, not both")
-    known = browse.libraries(Scope())
+    known = browse.libraries(Scope(allowed))
     for library in known:
         if library.name == name:
             return library.uid

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from library.management.callers import add_user_argument, allowed_for
 from library.management.exit_codes import exit_codes
 from library.services.present import as_plain
 from library.services.statistics import Statistics, statistics
@@ -20,12 +21,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """How to print."""
+        add_user_argument(parser)
         parser.add_argument("--json", action="store_true", help="print as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read and print."""
         with exit_codes():
-            found = statistics(Scope())
+            allowed = allowed_for(options)
+            found = statistics(Scope(allowed))
         if options["json"]:
             self.stdout.write(json.dumps(as_plain(found), indent=2, ensure_ascii=False, allow_nan=False))
         else:
