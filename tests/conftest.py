@@ -84,8 +84,8 @@ def neo4j(neo4j_service: Neo4jService, settings: Settings) -> None:
 
 
 @pytest.fixture
-def empty_neo4j(neo4j: None) -> None:
-    """A Neo4j without nodes, indexes and constraints."""
+def empty_neo4j(neo4j: None, db: None) -> None:
+    """A Neo4j without nodes, indexes and constraints; and Django's database."""
     session.run_schema(WIPE_QUERY)
     for row in session.read("SHOW CONSTRAINTS YIELD name", {}):
         session.run_schema(f"DROP CONSTRAINT {row['name']} IF EXISTS")
@@ -97,8 +97,8 @@ _warmed: set[str] = set()
 
 
 @pytest.fixture
-def graph(neo4j: None, settings: Settings) -> None:
-    """A Neo4j without nodes, with all indexes online, for vectors of the model server's size.
+def graph(neo4j: None, db: None, settings: Settings) -> None:
+    """A Neo4j without nodes, with all indexes online, for vectors of the model server's size; and Django's database.
 
     A server that has just started plans its first queries slowly; that is no part of what the tests measure.
     """

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from library.graph import session
+from library.graph.concept_scope import SEPARATOR, seen_as
 from library.graph.records import concept_key
 from library.services.types import Scope
 
@@ -24,6 +25,8 @@ CONCEPT_VISIBLE: Final = (
     "($uids IS NULL OR any(u IN c.library_uids WHERE u IN $uids))"
     " AND ($collection IS NULL OR $collection IN c.collection_uids)"
 )
+# What a library makes of two concepts; relations of graphs older than this have no library.
+EDGE_VISIBLE: Final = "($uids IS NULL OR r.library_uid IS NULL OR r.library_uid IN $uids)"
 NODE_VISIBLE: Final = (
     "($uids IS NULL OR n.library_uid IN $uids) AND ($collection IS NULL OR n.collection_uid = $collection)"
 )
@@ -55,19 +58,24 @@ COUNT {{ MATCH (c)<-[:DEPICTS]-(:Image)<-[:HAS_IMAGE]-(n:Item) WITH n LIMIT $cap
 """
 _CONCEPT_MATCH: Final = f"""
 MATCH (c:Concept)
-WHERE (c.key CONTAINS $text OR any(a IN c.aliases WHERE toLower(a) CONTAINS $text)) AND {CONCEPT_VISIBLE}
+WHERE {CONCEPT_VISIBLE} AND (c.key CONTAINS $text OR CASE
+  WHEN $uids IS NULL OR c.namings IS NULL THEN any(a IN c.aliases WHERE toLower(a) CONTAINS $text)
+  ELSE any(n IN c.namings WHERE split(n, $separator)[0] IN $uids
+           AND any(a IN split(n, $separator)[2..] WHERE toLower(a) CONTAINS $text)) END)
 """
 CONCEPTS_QUERY: Final = f"""
 {_CONCEPT_MATCH}
 WITH c ORDER BY c.key, c.uid SKIP $offset LIMIT $limit
-RETURN c.key AS key, c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases, {_COUNTS}
+RETURN c.key AS key, c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases,
+  c.namings AS namings, {_COUNTS}
 ORDER BY key, uid
 """
 CONCEPT_TOTAL_QUERY: Final = f"{_CONCEPT_MATCH} RETURN count(c) AS total"
 CONCEPT_QUERY: Final = f"""
 MATCH (c:Concept {{uid: $uid}})
 WHERE {CONCEPT_VISIBLE}
-RETURN c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases, {_COUNTS}
+RETURN c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases, c.namings AS namings,
+  {_COUNTS}
 ORDER BY uid
 """
 CONCEPT_PASSAGES_QUERY: Final = f"""
@@ -94,9 +102,9 @@ ORDER BY uid LIMIT $limit
 """
 CONCEPT_RELATED_QUERY: Final = f"""
 MATCH (:Concept {{uid: $uid}})-[r:RELATED_TO]-(c:Concept)
-WITH r, c LIMIT $cap WHERE c.uid <> $uid AND {CONCEPT_VISIBLE}
+WITH r, c LIMIT $cap WHERE c.uid <> $uid AND {EDGE_VISIBLE} AND {CONCEPT_VISIBLE}
 WITH c, max(coalesce(r.weight, 1.0)) AS weight
-RETURN c.uid AS uid, c.name AS name, weight
+RETURN c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases, c.namings AS namings, weight
 ORDER BY weight DESC, uid LIMIT $limit
 """
 IMAGE_KEY_QUERY: Final = f"""
@@ -243,9 +251,10 @@ def concepts(scope: Scope, text: str, offset: int, limit: int) -> ConceptList:
     if visible is None:
         return ConceptList((), 0)
     parameters = {**visible, "text": concept_key(text), "offset": offset, "limit": limit, "cap": EDGE_CAP}
+    parameters["separator"] = SEPARATOR
     rows = session.read(CONCEPTS_QUERY, parameters, READ_TIMEOUT)
     total = session.read(CONCEPT_TOTAL_QUERY, parameters, READ_TIMEOUT)[0]["total"]
-    return ConceptList(tuple(_concept_entry(row) for row in rows), int(total))
+    return ConceptList(tuple(_concept_entry(row, visible["uids"]) for row in rows), int(total))
 
 
 def concept(scope: Scope, uid: str) -> ConceptEntry | None:
@@ -254,7 +263,7 @@ def concept(scope: Scope, uid: str) -> ConceptEntry | None:
     if visible is None:
         return None
     rows = session.read(CONCEPT_QUERY, {**visible, "uid": uid, "cap": EDGE_CAP}, READ_TIMEOUT)
-    return _concept_entry(rows[0]) if rows else None
+    return _concept_entry(rows[0], visible["uids"]) if rows else None
 
 
 def concept_detail(scope: Scope, uid: str) -> ConceptDetail | None:
@@ -273,7 +282,10 @@ def concept_detail(scope: Scope, uid: str) -> ConceptDetail | None:
         tuple(_passage(row) for row in rows(CONCEPT_PASSAGES_QUERY, SHOWN_PASSAGES)),
         tuple(ItemEntry(**row) for row in rows(CONCEPT_ITEMS_QUERY, SHOWN_ITEMS)),
         tuple(_image(row) for row in rows(CONCEPT_IMAGES_QUERY, SHOWN_IMAGES)),
-        tuple(RelatedConcept(**row) for row in rows(CONCEPT_RELATED_QUERY, SHOWN_RELATED)),
+        tuple(
+            RelatedConcept(row["uid"], seen_as(row, visible["uids"])[0], row["weight"])
+            for row in rows(CONCEPT_RELATED_QUERY, SHOWN_RELATED)
+        ),
     )
 
 
@@ -286,12 +298,13 @@ def image_key(scope: Scope, uid: str) -> str | None:
     return rows[0]["s3_key"] if rows else None
 
 
-def _concept_entry(row: Mapping[str, Any]) -> ConceptEntry:
+def _concept_entry(row: Mapping[str, Any], uids: list[str] | None) -> ConceptEntry:
+    name, kind, aliases = seen_as(row, uids)
     return ConceptEntry(
         uid=row["uid"],
-        name=row["name"],
-        concept_type=row["concept_type"] or "",
-        aliases=tuple(row["aliases"] or ()),
+        name=name,
+        concept_type=kind,
+        aliases=aliases,
         chunk_count=row["chunk_count"],
         item_count=row["item_count"],
         image_count=row["image_count"],

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from library.graph import browse, session
+from library.graph.concept_scope import seen_as
 from library.services.types import Scope
 
 MAX_NODES: Final = 200
@@ -16,21 +17,22 @@ UNWIND $frontier AS source
 MATCH (s:Concept {{uid: source}})
 CALL (s) {{
   MATCH (s)-[r:RELATED_TO]-(c:Concept)
-  WITH r, c LIMIT $cap WHERE c <> s AND {browse.CONCEPT_VISIBLE}
+  WITH r, c LIMIT $cap WHERE c <> s AND {browse.EDGE_VISIBLE} AND {browse.CONCEPT_VISIBLE}
   WITH c, max(coalesce(r.weight, 1.0)) AS weight
   RETURN c, weight ORDER BY weight DESC, c.uid LIMIT $fanout
 }}
-RETURN source, c.uid AS uid, c.name AS name, c.concept_type AS concept_type, weight
+RETURN source, c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases,
+       c.namings AS namings, weight
 ORDER BY weight DESC, uid, source
 """
-EDGES_AMONG_QUERY: Final = """
+EDGES_AMONG_QUERY: Final = f"""
 UNWIND $uids_shown AS source
-MATCH (a:Concept {uid: source})
-CALL (a) {
+MATCH (a:Concept {{uid: source}})
+CALL (a) {{
   MATCH (a)-[r:RELATED_TO]-(b:Concept)
-  WITH r, b LIMIT $cap WHERE b.uid IN $uids_shown AND a.uid < b.uid
+  WITH r, b LIMIT $cap WHERE b.uid IN $uids_shown AND a.uid < b.uid AND {browse.EDGE_VISIBLE}
   RETURN b.uid AS target, max(coalesce(r.weight, 1.0)) AS weight
-}
+}}
 RETURN source, target, weight
 ORDER BY source, target
 """
@@ -88,7 +90,7 @@ def concept_graph(scope: Scope, uid: str, depth: int, limit: int) -> ConceptGrap
         if not frontier:
             break
     items, references = _items(visible, uid)
-    edges = _edges_among(sorted(nodes))
+    edges = _edges_among(visible, sorted(nodes))
     return ConceptGraph((*nodes.values(), *items), (*edges, *references), truncated)
 
 
@@ -97,7 +99,8 @@ def _neighbours(visible: dict[str, Any], frontier: list[str], depth: int) -> lis
     parameters = {**visible, "frontier": frontier, "fanout": FANOUT, "cap": browse.EDGE_CAP}
     found: dict[str, GraphNode] = {}
     for row in session.read(NEIGHBOURS_QUERY, parameters, browse.READ_TIMEOUT):
-        node = GraphNode(row["uid"], row["name"], "concept", row["concept_type"] or "", depth)
+        name, kind, _ = seen_as(row, visible["uids"])
+        node = GraphNode(row["uid"], name, "concept", kind, depth)
         found.setdefault(node.uid, node)
     return list(found.values())
 
@@ -109,7 +112,7 @@ def _items(visible: dict[str, Any], uid: str) -> tuple[list[GraphNode], list[Gra
     return nodes, [GraphEdge(row["uid"], uid, "REFERENCES", row["weight"]) for row in rows]
 
 
-def _edges_among(uids: list[str]) -> list[GraphEdge]:
-    parameters = {"uids_shown": uids, "cap": browse.EDGE_CAP}
+def _edges_among(visible: dict[str, Any], uids: list[str]) -> list[GraphEdge]:
+    parameters = {**visible, "uids_shown": uids, "cap": browse.EDGE_CAP}
     rows = session.read(EDGES_AMONG_QUERY, parameters, browse.READ_TIMEOUT)
     return [GraphEdge(row["source"], row["target"], "RELATED_TO", row["weight"]) for row in rows]

@@ -74,12 +74,13 @@ LOCK_CONCEPTS_QUERY: Final = """
 UNWIND $concepts AS row
 MERGE (k:Concept {key: row.key})
 ON CREATE SET k.uid = row.uid, k.name = row.name, k.concept_type = row.kind, k.aliases = row.aliases,
-  k.library_uids = row.library_uids, k.library_types = row.library_types, k.collection_uids = row.collection_uids
+  k.library_uids = row.library_uids, k.library_types = row.library_types, k.collection_uids = row.collection_uids,
+  k.namings = row.namings
 SET k._lock = true
 REMOVE k._lock
 RETURN k.key AS key, k.concept_type AS kind, coalesce(k.aliases, []) AS aliases, k.name AS name,
        coalesce(k.library_uids, []) AS library_uids, coalesce(k.library_types, []) AS library_types,
-       coalesce(k.collection_uids, []) AS collection_uids
+       coalesce(k.collection_uids, []) AS collection_uids, coalesce(k.namings, []) AS namings
 """
 
 LOCK_OLD_CONCEPTS_QUERY: Final = """
@@ -93,7 +94,7 @@ UPDATE_CONCEPTS_QUERY: Final = """
 UNWIND $concepts AS row
 MATCH (k:Concept {key: row.key})
 SET k.name = row.name, k.concept_type = row.kind, k.aliases = row.aliases, k.library_uids = row.library_uids,
-    k.library_types = row.library_types, k.collection_uids = row.collection_uids
+    k.library_types = row.library_types, k.collection_uids = row.collection_uids, k.namings = row.namings
 """
 
 DELETE_CONTENT_QUERY: Final = """
@@ -185,20 +186,21 @@ WITH e, row
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.embedding)
 """
 
-# One direction only, from the smaller key to the greater. `count` is the number of chunks in which both are
+# One direction only, from the smaller key to the greater, and one relation a library: what a library makes of two
+# concepts is shown only to those who see the library. `count` is the number of its chunks in which both are
 # among the strongest mentions; it is moved by differences, so that nothing grows when an item comes again.
 RELATE_QUERY: Final = """
 UNWIND $pairs AS row
 MATCH (a:Concept {key: row.a})
 MATCH (b:Concept {key: row.b})
-MERGE (a)-[r:RELATED_TO]->(b)
+MERGE (a)-[r:RELATED_TO {library_uid: row.library_uid}]->(b)
 SET r.count = coalesce(r.count, 0) + row.delta
 SET r.weight = 1.0 - 0.5 ^ r.count
 """
 
 UNRELATE_QUERY: Final = """
 UNWIND $pairs AS row
-MATCH (:Concept {key: row.a})-[r:RELATED_TO]->(:Concept {key: row.b})
+MATCH (:Concept {key: row.a})-[r:RELATED_TO {library_uid: row.library_uid}]->(:Concept {key: row.b})
 WHERE r.count <= 0
 DELETE r
 """
@@ -207,7 +209,7 @@ CONCEPT_USE_QUERY: Final = """
 UNWIND $keys AS key
 MATCH (k:Concept {key: key})
 RETURN key, k.library_uids AS library_uids, k.library_types AS library_types,
-  k.collection_uids AS collection_uids,
+  k.collection_uids AS collection_uids, coalesce(k.namings, []) AS namings,
   EXISTS { (k)<-[:MENTIONS|REFERENCES|DEPICTS]-() } AS used,
   EXISTS { (k)<-[:MENTIONS]-(c:Chunk) WHERE c.library_uid = $library_uid }
     OR EXISTS { (k)<-[:REFERENCES]-(i:Item) WHERE i.library_uid = $library_uid } AS in_library,
@@ -221,7 +223,7 @@ SET_CONCEPT_SCOPE_QUERY: Final = """
 UNWIND $concepts AS row
 MATCH (k:Concept {key: row.key})
 SET k.library_uids = row.library_uids, k.library_types = row.library_types,
-    k.collection_uids = row.collection_uids
+    k.collection_uids = row.collection_uids, k.namings = row.namings
 """
 
 ADD_CONCEPT_SCOPE_QUERY: Final = """
@@ -230,7 +232,10 @@ MATCH (k:Concept {key: key})
 SET k.library_uids = COLLECT { UNWIND k.library_uids + [$library_uid] AS x WITH DISTINCT x ORDER BY x RETURN x },
     k.library_types = COLLECT { UNWIND k.library_types + [$library_type] AS x WITH DISTINCT x ORDER BY x RETURN x },
     k.collection_uids =
-      COLLECT { UNWIND k.collection_uids + [$collection_uid] AS x WITH DISTINCT x ORDER BY x RETURN x }
+      COLLECT { UNWIND k.collection_uids + [$collection_uid] AS x WITH DISTINCT x ORDER BY x RETURN x },
+    k.namings = CASE
+      WHEN k.namings IS NULL OR any(n IN k.namings WHERE n STARTS WITH $library_uid) THEN k.namings
+      ELSE k.namings + (($library_uid + '\\u001F' + coalesce(k.concept_type, 'phrase')) + '\\u001F' + k.name) END
 """
 
 DELETE_CONCEPTS_QUERY: Final = """

@@ -88,6 +88,14 @@ def fulltext_ddl(name: str, label: str, properties: tuple[str, ...], analyzer: s
     )
 
 
+# Relations of concepts as they were made before each belonged to a library: whom they may be shown to is not known.
+# The next ingest, which takes everything in anew after such a change, makes them again.
+REMOVE_OLD_RELATIONS_QUERY: Final = """
+MATCH ()-[r:RELATED_TO]->() WHERE r.library_uid IS NULL AND r.count IS NOT NULL
+CALL (r) { DELETE r } IN TRANSACTIONS OF 10000 ROWS
+"""
+
+
 def existing_indexes() -> dict[str, dict[str, Any]]:
     """What Neo4j has, by name."""
     return {row["name"]: dict(row) for row in session.read(SHOW_INDEXES_QUERY, {})}
@@ -138,6 +146,7 @@ def setup(dimensions: int, config: IndexConfig, rebuild: bool = False) -> Iterat
     for name in differing:
         session.run_schema(f"DROP INDEX {name} IF EXISTS")
     yield from _constraints(before)
+    session.run_schema(REMOVE_OLD_RELATIONS_QUERY)
     statements = {name: vector_ddl(name, label, dimensions, config.quantization) for name, label in VECTOR.items()} | {
         name: fulltext_ddl(name, *shape, config.analyzer) for name, shape in FULLTEXT.items()
     }

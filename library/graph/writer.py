@@ -11,10 +11,12 @@ from neo4j import ManagedTransaction
 from library.exceptions import InvalidRequest, NotConfigured
 from library.graph import ingest_queries as q
 from library.graph import session
-from library.graph.concept_scope import ConceptState, pair_counts, with_item
+from library.graph.concept_scope import ConceptState, pair_counts, with_item, without_library
 from library.graph.records import ChunkRecord, ConceptRecord, ImageRecord, ItemRecord, Mention, Place, stable_uid
 
 PREVIEW_CHARS: Final = 500
+# A library, and two keys of concepts that its chunks bring together.
+Pair = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class _Before:
     """What the items of a batch held before: per item for concepts, together for the rest."""
 
     keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    pairs: Counter[Pair] = field(default_factory=Counter)
     files: set[str] = field(default_factory=set)
     places: dict[str, Place] = field(default_factory=dict)
 
@@ -129,8 +131,9 @@ def write_items(place: Place, items: Sequence[ItemRecord], model: str) -> WriteR
         _lock_concepts(tx, fresh, before, place)
         _run_each(tx, q.DELETE_CONTENT_QUERY, uids=[uid for uid in before.places if uid not in same])
         _create(tx, fresh, place, model)
-        new_pairs = pair_counts(
-            ((mention.key, mention.rank) for mention in chunk.mentions) for item in fresh for chunk in item.chunks
+        new_pairs = _pairs_of(
+            place.library_uid,
+            (((mention.key, mention.rank) for mention in chunk.mentions) for item in fresh for chunk in item.chunks),
         )
         _relate(tx, new_pairs, before.pairs)
         _release(tx, fresh, before, place)
@@ -160,14 +163,19 @@ def _read_before(tx: ManagedTransaction, rows: Sequence[dict[str, Any]]) -> _Bef
         if row["collection_uid"] is not None:
             before.places[row["uid"]] = Place(row["library_uid"], row["library_type"], row["collection_uid"])
     chunks = _run(tx, q.OLD_CHUNKS_QUERY, uids=uids)
-    before.pairs = pair_counts(((key, rank) for key, rank in row["mentions"]) for row in chunks)
     for row in chunks:
+        mentions = ((key, rank) for key, rank in row["mentions"])
+        before.pairs.update(_pairs_of(before.places[row["item_uid"]].library_uid, [mentions]))
         before.keys[row["item_uid"]].update(key for key, _ in row["mentions"])
         before.files.add(row["storage_key"])
     for row in _run(tx, q.OLD_LINKS_QUERY, uids=uids):
         before.keys[row["item_uid"]].update(row["refers"], row["depicts"])
         before.files.update(row["storage_keys"])
     return before
+
+
+def _pairs_of(library_uid: str, chunks: Iterable[Iterable[tuple[str, int]]]) -> Counter[Pair]:
+    return Counter({(library_uid, a, b): count for (a, b), count in pair_counts(chunks).items()})
 
 
 def _lock_concepts(tx: ManagedTransaction, items: Sequence[ItemRecord], before: _Before, place: Place) -> None:
@@ -177,10 +185,7 @@ def _lock_concepts(tx: ManagedTransaction, items: Sequence[ItemRecord], before: 
         for record in item.concepts:
             named[record.key].append(record)
     scope = ((place.library_uid,), (place.library_type,), (place.collection_uid,))
-    fresh = {
-        key: ConceptState(key, records[0].name, records[0].kind, records[0].aliases, *scope)
-        for key, records in named.items()
-    }
+    fresh = {key: _made(key, records, scope, place) for key, records in named.items()}
     for keys in before.keys.values():
         fresh |= {key: ConceptState(key, key, "phrase", (), *scope) for key in keys - fresh.keys()}
     rows = [{**_lists(asdict(fresh[key])), "uid": stable_uid("concept", key)} for key in sorted(fresh)]
@@ -193,6 +198,14 @@ def _lock_concepts(tx: ManagedTransaction, items: Sequence[ItemRecord], before: 
         if after != state:
             changed.append(asdict(after))
     _run_each(tx, q.UPDATE_CONCEPTS_QUERY, concepts=[_lists(row) for row in changed])
+
+
+def _made(key: str, records: Sequence[ConceptRecord], scope: tuple[tuple[str], ...], place: Place) -> ConceptState:
+    """A concept that did not exist before, as the records call it."""
+    state = ConceptState(key, records[0].name, records[0].kind, records[0].aliases, *scope)
+    for record in records:
+        state = with_item(state, record, place)
+    return state
 
 
 def _lists(row: dict[str, Any]) -> dict[str, Any]:
@@ -258,11 +271,12 @@ def _image_row(item_uid: str, image: ImageRecord) -> dict[str, Any]:
     }
 
 
-def _relate(tx: ManagedTransaction, after: Counter[tuple[str, str]], before: Counter[tuple[str, str]]) -> None:
+def _relate(tx: ManagedTransaction, after: Counter[Pair], before: Counter[Pair]) -> None:
     """Move the counts of RELATED_TO by the difference between what the items hold now and held before."""
     moved = {pair: after[pair] - before[pair] for pair in sorted(after.keys() | before.keys())}
-    _run_each(tx, q.RELATE_QUERY, pairs=[{"a": a, "b": b, "delta": n} for (a, b), n in moved.items() if n])
-    _run_each(tx, q.UNRELATE_QUERY, pairs=[{"a": a, "b": b} for (a, b), n in moved.items() if n < 0])
+    rows = {pair: {"library_uid": pair[0], "a": pair[1], "b": pair[2], "delta": n} for pair, n in moved.items() if n}
+    _run_each(tx, q.RELATE_QUERY, pairs=list(rows.values()))
+    _run_each(tx, q.UNRELATE_QUERY, pairs=[row for pair, row in rows.items() if moved[pair] < 0])
 
 
 def _release(tx: ManagedTransaction, items: Sequence[ItemRecord], before: _Before, place: Place | None) -> None:
@@ -287,6 +301,7 @@ def unscope(tx: ManagedTransaction, place: Place, keys: Iterable[str]) -> None:
             "library_types": _without(row["library_types"], place.library_type, row["in_type"]),
             "collection_uids": _without(row["collection_uids"], place.collection_uid, row["in_collection"]),
         }
+        scope["namings"] = row["namings"] if row["in_library"] else without_library(row["namings"], place.library_uid)
         if any(scope[name] != row[name] for name in scope):
             changed.append({"key": row["key"], **scope})
     _run_each(tx, q.SET_CONCEPT_SCOPE_QUERY, concepts=changed)
@@ -351,7 +366,10 @@ def move_item(uid: str, collection_uid: str) -> None:
         _run(tx, q.LOCK_OLD_CONCEPTS_QUERY, keys=keys)
         _run(tx, q.MOVE_ITEM_QUERY, uid=uid, **asdict(place))
         _run(tx, q.ADD_CONCEPT_SCOPE_QUERY, keys=keys, **asdict(place))
-        if before.places.get(uid) not in (None, place):
-            unscope(tx, before.places[uid], keys)
+        old = before.places.get(uid)
+        if old is not None and old != place:
+            moved = Counter({(place.library_uid, a, b): count for (_, a, b), count in before.pairs.items()})
+            _relate(tx, moved, before.pairs)
+            unscope(tx, old, keys)
 
     session.write(work)

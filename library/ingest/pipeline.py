@@ -19,7 +19,7 @@ from library.ingest.report import IngestReport, Outcome, Status
 from library.ingest.sources import Source, fingerprint
 
 # Raise when the same file would become something else: every item is then taken in anew.
-INGEST_VERSION: Final = "2"
+INGEST_VERSION: Final = "3"
 # After so many batches in a row that the service did not answer, the rest is not tried.
 _GIVE_UP_AFTER: Final = 2
 

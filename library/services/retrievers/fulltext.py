@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from library.graph import session
 from library.graph.schema import CHUNK_FULLTEXT_INDEX, CONCEPT_FULLTEXT_INDEX, ITEM_FULLTEXT_INDEX
-from library.graph.scope import node_filter
+from library.graph.scope import naming_filter, naming_parameters, node_filter
 from library.services.query_language import to_lucene
 from library.services.query_terms import java_pattern
 from library.services.retrievers.base import RetrievalQuery, normalised_candidates
@@ -38,7 +38,8 @@ CALL () {{
     RETURN c, score
   UNION ALL
     UNWIND $concept_queries AS query
-    CALL db.index.fulltext.queryNodes('{concept_index}', query, {{limit: $names}}) YIELD node, score
+    CALL db.index.fulltext.queryNodes('{concept_index}', query, {{limit: $names_reach}}) YIELD node, score
+    WITH node, score WHERE score > 0 {named}
     WITH node, score ORDER BY score DESC, node.uid LIMIT $names
     CALL (node) {{
         MATCH (node)<-[m:MENTIONS]-(c:Chunk) WHERE m.weight > 0 {filters}
@@ -99,6 +100,7 @@ class FulltextRetriever:
                 item_index=ITEM_FULLTEXT_INDEX,
                 filters=f"{scope_filter} {operators}",
                 operators=operators,
+                named=naming_filter(scope, "node"),
             )
             # The index stems, the operators do not: some of its hits will be passed over.
             reach = query.fulltext_top_k * (OPERATOR_REACH if operators else 1)
@@ -122,6 +124,7 @@ def _index_queries(query: RetrievalQuery, text: str, scope: Scope) -> dict[str, 
         "concept_queries": scoped_queries(text_clause(words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
         "title_queries": scoped_queries(text_clause(words, TITLE_BOOSTS), scope),
         "names": MAX_NAMES,
+        **naming_parameters(scope, words, MAX_NAMES, "names_reach"),
         "per_name": MAX_CHUNKS_PER_NAME,
         "concept_weight": CONCEPT_WEIGHT,
         "title_weight": TITLE_WEIGHT,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from library.graph import session
-from library.graph.scope import node_filter, vector_filter
+from library.graph.scope import naming_parameters, node_filter
 from library.services.query_language import to_lucene
 from library.services.retrievers.base import RetrievalQuery, normalised_candidates
 from library.services.retrievers.graph_query import (
@@ -31,15 +31,6 @@ from library.services.types import Scope, SearchCandidate
 NAMED_SHARE: Final = 0.5
 
 
-def concept_filter(scope: Scope, variable: str) -> str:
-    """Concepts that something in the scope is about; parameters are those of `node_filter`."""
-    if scope.library_uids is None:
-        return ""
-    if len(scope.library_uids) == 1:
-        return f"AND $library_uid IN {variable}.library_uids"
-    return f"AND any(uid IN {variable}.library_uids WHERE uid IN $library_uids)"
-
-
 class GraphRetriever:
     """Chunks by concepts. A score is 0 to 1 in each of the two ways; `graph_path` tells how a chunk was reached."""
 
@@ -53,10 +44,9 @@ class GraphRetriever:
             return []
         chunk_filter, parameters = node_filter(scope, "c")
         operators, operator_parameters = operator_filter(query.parsed)
-        ways = [named_part(query.graph_max_depth, f"{chunk_filter} {operators}", concept_filter(scope, "next"))]
+        ways = [named_part(query.graph_max_depth, f"{chunk_filter} {operators}", scope)]
         if query.graph_max_depth and query.graph_seed_hits:
-            vector_scope = None if query.vector is None else vector_filter(scope, "c")[0]
-            ways.append(near_part(f"{chunk_filter} {operators}", operators, vector_scope))
+            ways.append(near_part(f"{chunk_filter} {operators}", operators, scope, query.vector is not None))
         rows = session.read_listed(
             graph_query(*ways),
             {
@@ -67,6 +57,7 @@ class GraphRetriever:
                 "vector": session.native_vector(query.vector),
                 "nearest": query.graph_seed_hits,
                 **BOUNDS,
+                **naming_parameters(scope, query.text.words, BOUNDS["seeds"], "seeds_reach"),
                 "hub": HUB_DEGREE,
                 "common": COMMON_DEGREE,
                 "decay": DECAY,

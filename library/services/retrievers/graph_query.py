@@ -7,6 +7,8 @@ describes, and nowhere in the question. docs/relevance.md has what each is worth
 from typing import Final
 
 from library.graph.schema import CHUNK_FULLTEXT_INDEX, CHUNK_VECTOR_INDEX, CONCEPT_FULLTEXT_INDEX
+from library.graph.scope import concept_filter, edge_filter, naming_filter, shown_name, vector_filter
+from library.services.types import Scope
 
 # The bounds of the work, whatever the graph: concepts to start from, neighbours followed from each, concepts reached
 # in all at each depth, and chunks taken from each concept; concepts followed from each of the nearest passages, and
@@ -23,9 +25,10 @@ DECAY: Final = 0.5
 
 _SEED_PART: Final = """
     UNWIND $concept_queries AS query
-    CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $seeds}}) YIELD node, score
+    CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $seeds_reach}}) YIELD node, score
+    WITH node, score WHERE score > 0 {seed_filter}
     WITH node, max(score) AS score ORDER BY score DESC, node.uid LIMIT $seeds
-    WITH collect({{concept: node, score: score, path: [node.name]}}) AS hop0
+    WITH collect({{concept: node, score: score, path: [{seed_name}]}}) AS hop0
 """
 
 # One step along RELATED_TO. The weight is the edge's, divided by the logarithm of the degree that it leaves from.
@@ -36,12 +39,12 @@ _HOP_PART: Final = """
         WITH from, concept, COUNT {{ (concept)-[:RELATED_TO]-() }} AS degree
         WHERE degree > 0 AND degree <= $hub
         CALL (concept) {{
-            MATCH (concept)-[r:RELATED_TO]-(next:Concept) WHERE r.weight > 0 {concept_filter}
-            RETURN next, r.weight AS weight ORDER BY weight DESC, next.uid LIMIT $neighbours
+            MATCH (concept)-[r:RELATED_TO]-(next:Concept) WHERE r.weight > 0 {step_filter}
+            RETURN next, max(r.weight) AS weight ORDER BY weight DESC, next.uid LIMIT $neighbours
         }}
         WITH next, from, from.score * $decay * weight / (1 + log(degree)) AS score
         ORDER BY score DESC, next.uid
-        WITH next, collect({{score: score, path: from.path + next.name}})[0] AS best
+        WITH next, collect({{score: score, path: from.path + {next_name}}})[0] AS best
         WITH next, best ORDER BY best.score DESC, next.uid LIMIT $frontier
         RETURN collect({{concept: next, score: best.score, path: best.path}}) AS hop{number}
     }}
@@ -108,7 +111,7 @@ _NEAR_PART: Final = """
         RETURN c, m.weight AS there ORDER BY there DESC, c.uid LIMIT $per_near
     }}
     WITH c, (here * there) ^ 2 / (1 + log(degree)) / (1 + place) AS score,
-         [hit.title, concept.name, 'MENTIONS'] AS path, true AS near
+         [hit.title, {concept_name}, 'MENTIONS'] AS path, true AS near
 """
 
 _RANKED_PART: Final = """
@@ -124,27 +127,39 @@ RETURN collect([c.uid, c.item_uid, c.chunk_index, score, path, near]) AS rows
 """
 
 
-def named_part(depth: int, chunk_filter: str, concept_filter: str) -> str:
+def named_part(depth: int, chunk_filter: str, scope: Scope) -> str:
     """From the concepts named, `depth` steps along RELATED_TO, to chunks that mention what was reached."""
+    step_filter = f"{concept_filter(scope, 'next')} {edge_filter(scope, 'r')}"
+    next_name = shown_name(scope, "next")
     hops = [
-        _HOP_PART.format(previous=number - 1, number=number, concept_filter=concept_filter)
+        _HOP_PART.format(previous=number - 1, number=number, step_filter=step_filter, next_name=next_name)
         for number in range(1, depth + 1)
     ]
     all_hops = " + ".join(f"hop{number}" for number in range(depth + 1))
     return (
-        _SEED_PART.format(index=CONCEPT_FULLTEXT_INDEX)
+        _SEED_PART.format(
+            index=CONCEPT_FULLTEXT_INDEX,
+            seed_filter=naming_filter(scope, "node"),
+            seed_name=shown_name(scope, "node"),
+        )
         + "".join(hops)
         + _MENTIONING_PART.format(all_hops=all_hops, chunk_filter=chunk_filter)
         + _RANKED_PART
     )
 
 
-def near_part(chunk_filter: str, operators: str, vector_scope: str | None) -> str:
-    """From the nearest passages by their concepts to other chunks; by words alone where `vector_scope` is None."""
+def near_part(chunk_filter: str, operators: str, scope: Scope, by_vector: bool) -> str:
+    """From the nearest passages, by words and perhaps `by_vector`, by their concepts to other chunks."""
     nearest = _WORDS_PART.format(index=CHUNK_FULLTEXT_INDEX)
-    if vector_scope is not None:
-        nearest += _VECTOR_PART.format(index=CHUNK_VECTOR_INDEX, vector_scope=vector_scope)
-    return _NEAR_PART.format(nearest_parts=nearest, operators=operators, chunk_filter=chunk_filter) + _RANKED_PART
+    if by_vector:
+        nearest += _VECTOR_PART.format(index=CHUNK_VECTOR_INDEX, vector_scope=vector_filter(scope, "c")[0])
+    near = _NEAR_PART.format(
+        nearest_parts=nearest,
+        operators=operators,
+        chunk_filter=chunk_filter,
+        concept_name=shown_name(scope, "concept"),
+    )
+    return near + _RANKED_PART
 
 
 def graph_query(*ways: str) -> str:

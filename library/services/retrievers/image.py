@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from library.graph import session
 from library.graph.schema import CONCEPT_FULLTEXT_INDEX, IMAGE_VECTOR_INDEX
-from library.graph.scope import node_filter, vector_filter
+from library.graph.scope import naming_filter, naming_parameters, node_filter, vector_filter
 from library.services.retrievers.base import RetrievalQuery
 from library.services.retrievers.lucene import LISTED_SCOPE, scoped_queries, text_clause
 from library.services.retrievers.operators import IMAGE_TEXTS, operator_filter
@@ -38,7 +38,8 @@ IMAGE_GRAPH_QUERY: Final = (
     """
 CYPHER 25
 UNWIND $queries AS query
-CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $seeds}}) YIELD node, score
+CALL db.index.fulltext.queryNodes('{index}', query, {{limit: $seeds_reach}}) YIELD node, score
+WITH node, score WHERE score > 0 {named}
 WITH node, max(score) AS score ORDER BY score DESC, node.uid LIMIT $seeds
 CALL (node) {{
     MATCH (node)<-[d:DEPICTS]-(image:Image)<-[:HAS_IMAGE]-(item:Item) WHERE d.weight > 0 {filters}
@@ -85,10 +86,15 @@ class ImageRetriever:
         scope_filter, parameters = node_filter(scope, "item")
         operators, operator_parameters = operator_filter(query.parsed, IMAGE_TEXTS)
         rows = session.read(
-            IMAGE_GRAPH_QUERY.format(index=CONCEPT_FULLTEXT_INDEX, filters=f"{scope_filter} {operators}"),
+            IMAGE_GRAPH_QUERY.format(
+                index=CONCEPT_FULLTEXT_INDEX,
+                filters=f"{scope_filter} {operators}",
+                named=naming_filter(scope, "node"),
+            ),
             {
                 "queries": scoped_queries(text_clause(query.text.words, CONCEPT_BOOSTS), scope, LISTED_SCOPE),
                 "seeds": MAX_SEEDS,
+                **naming_parameters(scope, query.text.words, MAX_SEEDS, "seeds_reach"),
                 "per_concept": MAX_IMAGES_PER_CONCEPT,
                 "k": query.image_top_k,
                 **parameters,
