@@ -59,6 +59,7 @@ def for_callers(view: View) -> View:
         if not request.user.is_authenticated and not address_may_ask(request):
             problem = "Too many requests from this address. Wait a minute, or sign in."
             return render(request, "library/problem.html", {"problem": problem}, status=429)
+        request.may_ask = True  # type: ignore[attr-defined]
         return view(request, *args, **kwargs)
 
     return inner  # type: ignore[return-value]

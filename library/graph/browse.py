@@ -31,7 +31,7 @@ NODE_VISIBLE: Final = (
     "($uids IS NULL OR n.library_uid IN $uids) AND ($collection IS NULL OR n.collection_uid = $collection)"
 )
 
-LIBRARY_UIDS_QUERY: Final = "MATCH (l:Library) RETURN collect([l.uid]) AS rows"
+LIBRARY_NAMES_QUERY: Final = "MATCH (l:Library) RETURN collect([l.uid, l.name]) AS rows"
 VISIBLE_LIBRARIES_QUERY: Final = """
 MATCH (l:Library)
 WHERE ($uids IS NULL OR l.uid IN $uids) AND ($library_type IS NULL OR l.library_type = $library_type)
@@ -223,9 +223,9 @@ def visible_parameters(scope: Scope) -> dict[str, Any] | None:
     return {**parameters, "uids": [row["uid"] for row in rows]} if rows else None
 
 
-def library_uids() -> frozenset[str]:
-    """The uids of all libraries of the graph."""
-    return frozenset(uid for (uid,) in session.read_listed(LIBRARY_UIDS_QUERY, {}, READ_TIMEOUT))
+def library_names() -> dict[str, str]:
+    """The names of all libraries of the graph, by uid: for the operator, and for working out what may be seen."""
+    return {uid: name or "" for uid, name in session.read_listed(LIBRARY_NAMES_QUERY, {}, READ_TIMEOUT)}
 
 
 def libraries(scope: Scope) -> tuple[LibraryEntry, ...]:

@@ -38,7 +38,7 @@ def allowed_library_uids(user: Any) -> frozenset[str] | None:
     if unrecorded_are_seen and len(seen) == len(records):
         return None
     if unrecorded_are_seen:
-        seen |= browse.library_uids() - records.keys()
+        seen |= browse.library_names().keys() - records.keys()
     return frozenset(seen)
 
 

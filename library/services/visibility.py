@@ -1,5 +1,7 @@
 """Changing who sees a library: the record of the ORM, which decides, and the copy of it in the graph."""
 
+from collections.abc import Mapping
+
 from library.graph import writer
 from library.models import LibraryAccess
 
@@ -11,7 +13,7 @@ def set_visibility(record: LibraryAccess, visibility: str) -> None:
     writer.note_visibility(record.uid, visibility)
 
 
-def record_all(known: dict[str, str], visibility: str) -> int:
+def record_all(known: Mapping[str, str], visibility: str) -> int:
     """Records for libraries of the graph (uid to name) that have none; how many were made."""
     recorded = set(LibraryAccess.objects.values_list("uid", flat=True))
     missing = [

@@ -162,7 +162,10 @@ def test_eight_processes_at_once_share_one_concept(folder: Path, neo4j_service: 
         "NEO4J_USER": neo4j_service.user,
         "NEO4J_PASSWORD": neo4j_service.password,
         "MEDIA_ROOT": str(folder / ".media"),
+        "DATABASE_URL": f"sqlite:///{folder / '.db.sqlite3'}",
     }
+    migrate = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, env=environment, check=True, timeout=180)
     for number in range(8):
         path = folder / f"{number}.txt"
         path.write_text(f"In file {number} we met the Graph and Lester Smith, and the Graph again.")
