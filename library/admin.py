@@ -71,7 +71,7 @@ class LibraryGrantInline(admin.TabularInline):
 
     model = LibraryGrant
     extra = 1
-    autocomplete_fields = ("user",)
+    raw_id_fields = ("user",)
 
 
 @admin.register(LibraryAccess)
