@@ -35,7 +35,7 @@ SEEN = {
     "group member": (VISIBILITIES, VISIBILITIES),
     "staff": (VISIBILITIES, VISIBILITIES),
 }
-QUERY = "lighthouse engine"
+QUERY = "zeta xenon lamp"
 LEGS: dict[str, dict[str, Any]] = {
     "vector": {"search_types": ["vector"], "strategy": "semantic"},
     "fulltext": {"search_types": ["fulltext"], "strategy": "lexical"},
@@ -47,14 +47,14 @@ LEGS: dict[str, dict[str, Any]] = {
 
 
 def text_of(visibility: str) -> str:
-    """All libraries speak of the Lighthouse Engine and of Ada Marlowe; the private one alone joins the two."""
+    """All libraries speak of the Zeta Xenon Lamp and of Ada Marlowe; the private one alone joins the two."""
     mark = f"mark{visibility}"
     if visibility == "private":
         return (
-            f"The Lighthouse Engine (LHEN) of Ada Marlowe is {mark}. The Zanzibar Protocol rules it. "
-            "Ada Marlowe wrote the Zanzibar Protocol for the Lighthouse Engine."
+            f"The Zeta Xenon Lamp (ZXL) of Ada Marlowe is {mark}. The Zanzibar Protocol rules it. "
+            "Ada Marlowe wrote the Zanzibar Protocol for the Zeta Xenon Lamp."
         )
-    return f"A lighthouse engine turns the lamp, {mark}. The Lighthouse Engine needs oil every night."
+    return f"A zeta xenon lamp turns the lamp, {mark}. The Zeta Xenon Lamp needs oil every night."
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Shelf:
     def marks(self, visibility: str) -> list[str]:
         """What gives a library away."""
         marks = [f"mark{visibility}", f"Library {visibility}", self.uids[visibility], self.images[visibility]]
-        return [*marks, "Zanzibar", "zanzibar", "LHEN"] if visibility == "private" else marks
+        return [*marks, "Zanzibar", "zanzibar", "ZXL"] if visibility == "private" else marks
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def shelf(graph: None, system_models: None, tmp_path: Path) -> Shelf:
         person = f"Ada Marlowe kept a diary, mark{visibility}. Ada Marlowe walked along the shore."
         (folder / "diary.md").write_text(f"# Diary mark{visibility}\n\n{person}\n", encoding="utf-8")
         Image.new("RGB", (40, 30), "red").save(folder / "lamp.png")
-        (folder / "lamp.png.txt").write_text(f"The lamp of the Lighthouse Engine, mark{visibility}", encoding="utf-8")
+        (folder / "lamp.png.txt").write_text(f"The lamp of the Zeta Xenon Lamp, mark{visibility}", encoding="utf-8")
         request = IngestRequest((folder,), f"Library {visibility}", "technical", visibility=visibility)
         report = ingest(request)
         assert report.failed == []
@@ -134,13 +134,13 @@ def ways(shelf: Shelf) -> Iterator[tuple[str, Callable[[Client], Any]]]:
 
 def concept_ways(shelf: Shelf) -> Iterator[tuple[str, Callable[[Client], Any]]]:
     """Endpoints and pages of concepts, which need not name a library to be seen."""
-    shared = concept_uid("lighthouse engine")
+    shared = concept_uid("zeta xenon lamp")
 
     def get(path: str, **parameters: Any) -> Callable[[Client], Any]:
         return lambda client: client.get(path, parameters)
 
     yield "api concepts", get(CONCEPTS)
-    yield "api concepts, by a hidden alias", get(CONCEPTS, q="lhen")
+    yield "api concepts, by a hidden alias", get(CONCEPTS, q="zxl")
     yield "api concept graph", get(f"{CONCEPTS}{shared}/graph/", depth=3)
     yield "page concepts", get("/library/concepts/")
     yield "page concept", get(f"/library/concepts/{shared}/")
@@ -338,10 +338,10 @@ def test_requests_are_bounded_by_user_and_by_address(shelf: Shelf, settings: Any
 def test_what_staff_alone_may_see_is_not_shown_by_names(shelf: Shelf) -> None:
     """The names a concept has in hidden libraries only are no names of it."""
     seen = frozenset({shelf.uids["everyone"], shelf.uids["public"]})
-    uid = concept_uid("lighthouse engine")
+    uid = concept_uid("zeta xenon lamp")
     everyones = browse.concept(Scope(seen), uid)
     staffs = browse.concept(Scope(), uid)
     assert everyones is not None
     assert staffs is not None
-    assert "LHEN" not in everyones.aliases
-    assert "LHEN" in staffs.aliases
+    assert "ZXL" not in everyones.aliases
+    assert "ZXL" in staffs.aliases
