@@ -48,6 +48,8 @@ class SearchConfig:
     max_query_terms: int
     relevance_floor: float
     cache_ttl: int
+    max_image_bytes: int
+    max_image_pixels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class IngestConfig:
     max_image_pixels: int
     batch_items: int
     workers: int
+    ocr: str
+    ocr_languages: str
 
 
 def _get(name: str, default: Any) -> Any:
@@ -149,6 +153,8 @@ def search_config() -> SearchConfig:
         max_query_terms=_positive("SEARCH_MAX_QUERY_TERMS", 64),
         relevance_floor=_share("SEARCH_RELEVANCE_FLOOR", 0.0),
         cache_ttl=_positive("SEARCH_CACHE_TTL", 3600, low=0),
+        max_image_bytes=_positive("SEARCH_MAX_IMAGE_MB", 10) * 1024 * 1024,
+        max_image_pixels=_positive("INGEST_MAX_IMAGE_MEGAPIXELS", 100) * 1_000_000,
     )
 
 
@@ -187,6 +193,8 @@ def ingest_config() -> IngestConfig:
         max_image_pixels=_positive("INGEST_MAX_IMAGE_MEGAPIXELS", 100) * 1_000_000,
         batch_items=_positive("INGEST_BATCH_ITEMS", 64),
         workers=_positive("INGEST_WORKERS", 2),
+        ocr=_choice("INGEST_OCR", "auto", ("auto", "on", "off")),
+        ocr_languages=str(_get("INGEST_OCR_LANGUAGES", "eng")),
     )
 
 

@@ -165,6 +165,7 @@ SEARCH_FUSION = env.str("SEARCH_FUSION", "linear")
 SEARCH_WEIGHT_VECTOR = env.float("SEARCH_WEIGHT_VECTOR", 0.6)
 SEARCH_WEIGHT_FULLTEXT = env.float("SEARCH_WEIGHT_FULLTEXT", 0.4)
 SEARCH_WEIGHT_GRAPH = env.float("SEARCH_WEIGHT_GRAPH", 0.2)
+SEARCH_MAX_IMAGE_MB = env.int("SEARCH_MAX_IMAGE_MB", 10)
 SEARCH_CACHE_TTL = env.int("SEARCH_CACHE_TTL", 3600)
 SEARCH_MAX_QUERY_TERMS = env.int("SEARCH_MAX_QUERY_TERMS", 64)
 SEARCH_ANALYZER = env.str("SEARCH_ANALYZER", "english")
@@ -190,6 +191,7 @@ if MODEL_SERVER_URL_NAMED is not None:
         "dimensions": env.int("EMBEDDING_DIMENSIONS", 0),
         "max_tokens": env.int("EMBEDDING_MAX_TOKENS", 512),
         "tokenizer_path": env.str("EMBEDDING_TOKENIZER", ""),
+        "supports_images": env.bool("EMBEDDING_IMAGES", False),
     }
 elif _models is not None:
     LIBRARY_SYSTEM_MODELS["embedding"] = {
@@ -206,6 +208,7 @@ if env.str("RERANKER_URL", ""):
         "api_key": env.str("RERANKER_API_KEY", ""),
         "model": env.str("RERANKER_MODEL", ""),
         "api_type": env.str("RERANKER_API_TYPE", "synesis"),
+        "supports_images": env.bool("RERANKER_IMAGES", False),
     }
 elif _models is not None and MODEL_SERVER_URL_NAMED is None:
     LIBRARY_SYSTEM_MODELS["reranker"] = {
@@ -218,6 +221,8 @@ elif _models is not None and MODEL_SERVER_URL_NAMED is None:
 # --- ingest and operation -----------------------------------------------------------------------------------
 INGEST_MAX_FILE_MB = env.int("INGEST_MAX_FILE_MB", 200)
 INGEST_MAX_IMAGE_MEGAPIXELS = env.int("INGEST_MAX_IMAGE_MEGAPIXELS", 100)
+INGEST_OCR = env.str("INGEST_OCR", "auto")
+INGEST_OCR_LANGUAGES = env.str("INGEST_OCR_LANGUAGES", "eng")
 INGEST_BATCH_ITEMS = env.int("INGEST_BATCH_ITEMS", 64)
 INGEST_WORKERS = env.int("INGEST_WORKERS", 2)
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")

@@ -28,11 +28,15 @@ class FakeEmbedder:
     max_tokens = 512
     tokenizer_path = ""
     max_batch = 32
+    takes_pictures = False
 
     def __init__(self, refuse: str = "", error: ModelError | None = None) -> None:
         self.refuse = refuse
         self.error = error
         self.texts: list[str] = []
+
+    def embed_pictures(self, pictures: Sequence[bytes]) -> list[list[float]]:
+        raise AssertionError("this model takes no pictures")
 
     def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         if self.error is not None:

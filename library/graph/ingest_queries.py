@@ -169,7 +169,7 @@ UNWIND $images AS row
 MATCH (i:Item {uid: row.item_uid})
 CREATE (i)-[:HAS_IMAGE]->(p:Image {
   uid: row.uid, image_type: row.image_type, description: row.description, ocr_text: row.ocr_text,
-  s3_key: row.storage_key, page: row.page})
+  s3_key: row.storage_key, page: row.page, look: row.look})
 WITH p, row
 UNWIND row.depicts AS m
 MATCH (k:Concept {key: m.key})

@@ -68,7 +68,7 @@ class ChunkRecord:
 
 @dataclass(frozen=True, slots=True)
 class ImageRecord:
-    """One picture; `embedding` is None when nothing describes it."""
+    """One picture; `embedding` is None when nothing describes it. `look` is for comparing pictures without a model."""
 
     uid: str
     image_type: str
@@ -78,6 +78,7 @@ class ImageRecord:
     page: int | None
     embedding: Sequence[float] | None
     depicts: tuple[Mention, ...]
+    look: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)

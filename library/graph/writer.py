@@ -268,6 +268,7 @@ def _image_row(item_uid: str, image: ImageRecord) -> dict[str, Any]:
         "embedding_uid": stable_uid(image.uid, "embedding"),
         "embedding": list(image.embedding) if image.embedding is not None else None,
         "depicts": _mentions(image.depicts),
+        "look": list(image.look) or None,
     }
 
 

@@ -16,13 +16,19 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture's file content, as it came, and what is known about it."""
+    """A picture's file content, as it came, and what is known about it.
+
+    `part` tells that it belongs to a document, which it must not cost when it cannot be read; `context` is the text
+    that it stands in, for pictures that nothing describes.
+    """
 
     data: bytes = field(repr=False)
     name: str
     description: str = ""
     ocr_text: str = ""
     page: int | None = None
+    part: bool = False
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ class Ingest:
             str(self.embedder.dimensions),
             f"{sizes.tokens}/{sizes.overlap}/{sizes.model_limit}",
             self.preparation.options.encoding or "",
+            *(["pictures"] if self.embedder.takes_pictures else []),
         )
 
     def _prepared(self, source: Source, uid: str, content_hash: str) -> Prepared | None:

@@ -1,9 +1,12 @@
 """One source to everything but its vectors: text, passages, pictures, concepts. No database, no network."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
+from library.exceptions import ExtractionError
 from library.graph.records import (
     ChunkRecord,
     ImageRecord,
@@ -16,21 +19,32 @@ from library.ingest.chunk import ChunkSizes, Passage, split
 from library.ingest.concepts import ConceptFinder, ItemConcepts
 from library.ingest.documents import ExtractedDocument, Page, Picture
 from library.ingest.extract import ExtractOptions, extract
-from library.ingest.images import decode_image
+from library.ingest.images import DecodedImage, decode_image
 from library.ingest.sources import Source
 from library.ingest.text import clean_title
 from library.ingest.tokens import TokenCounter
 
 Vector = Sequence[float]
 
+# A document's picture with a side below this is a rule, a bullet or a spacer. More than so many are not a document's.
+ORNAMENT_SIDE: Final = 32
+MAX_PICTURES: Final = 500
+# How much of the text around a picture stands for one that nothing describes.
+CONTEXT_CHARS: Final = 400
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedImage:
-    """A picture that decodes. `embedded` is the text that stands for it, empty where nothing describes it."""
+    """A picture that decodes. `embedded` is the text that stands for it, empty where nothing describes it.
+
+    `png` is what a model that takes pictures is shown in the text's place; None where the model takes none.
+    """
 
     picture: Picture
     suffix: str
     embedded: str
+    look: Sequence[float] = ()
+    png: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +58,27 @@ class Prepared:
     passages: tuple[Passage, ...]
     images: tuple[PreparedImage, ...]
     concepts: ItemConcepts
+    unread: tuple[str, ...] = ()
+
+    @property
+    def pictures(self) -> list[bytes]:
+        """What is to be embedded as a picture, each once."""
+        return list(dict.fromkeys(image.png for image in self.images if image.png is not None))
 
     @property
     def texts(self) -> list[str]:
         """What is to be embedded, each text once."""
         found = [passage.embedded for passage in self.passages]
-        found += [image.embedded for image in self.images if image.embedded]
+        found += [image.embedded for image in self.images if image.embedded and image.png is None]
         return list(dict.fromkeys(found))
 
     @property
     def warnings(self) -> list[str]:
         """What the person who gave the source should know."""
-        undescribed = [image.picture.name for image in self.images if not image.embedded]
+        undescribed = [image.picture.name for image in self.images if not image.embedded and image.png is None]
         return [
             *self.document.warnings,
+            *self.unread,
             *(f"{name}: not searchable by vector: nothing describes the picture" for name in undescribed),
         ]
 
@@ -67,8 +88,8 @@ class Prepared:
         texts = [(keys.chunk(passage), passage.text.encode()) for passage in self.passages]
         return texts + [(keys.image(n, image), image.picture.data) for n, image in enumerate(self.images)]
 
-    def record(self, place: Place, vectors: dict[str, Vector]) -> ItemRecord:
-        """The item as it is written; `vectors` by embedded text."""
+    def record(self, place: Place, vectors: Mapping[str | bytes, Vector]) -> ItemRecord:
+        """The item as it is written; `vectors` by embedded text or picture."""
         keys = _Keys(place.library_uid, self.uid)
         title = self.document.title
         chunks = tuple(
@@ -93,8 +114,9 @@ class Prepared:
                 ocr_text=image.picture.ocr_text,
                 storage_key=keys.image(number, image),
                 page=image.picture.page,
-                embedding=vectors[image.embedded] if image.embedded else None,
+                embedding=vectors.get(image.png or image.embedded),
                 depicts=depicts,
+                look=image.look,
             )
             for number, (image, depicts) in enumerate(zip(self.images, self.concepts.depicts, strict=True))
         )
@@ -132,25 +154,53 @@ class Preparation:
     count: TokenCounter
     finder: ConceptFinder
     max_image_pixels: int
+    takes_pictures: bool = False
+    read_text: Callable[[DecodedImage], str] = lambda _: ""
 
     def prepare(self, source: Source, uid: str, content_hash: str) -> Prepared:
         """Everything but the vectors. Raises `ExtractionError`, `NoText`, `OSError`."""
         document = extract(source, self.options)
-        images = tuple(self._image(picture) for picture in document.pictures)
+        images, unread = self._images(document)
         passages = tuple(split(document, self.sizes, self.count))
         concepts = self.finder.find(
             document.title if document.titled else "",
             [passage.text for passage in passages],
             [described(image.picture) for image in images],
         )
-        return Prepared(source, uid, content_hash, document, passages, images, concepts)
+        return Prepared(source, uid, content_hash, document, passages, images, concepts, unread)
 
-    def _image(self, picture: Picture) -> PreparedImage:
+    def _images(self, document: ExtractedDocument) -> tuple[tuple[PreparedImage, ...], tuple[str, ...]]:
+        """The pictures of a document, and what is to be said of those that cannot be read."""
+        images: dict[bytes, PreparedImage] = {}
+        unread: list[str] = []
+        for picture in document.pictures:
+            try:
+                prepared = self._image(picture)
+            except ExtractionError as error:
+                if not picture.part:
+                    raise
+                unread.append(str(error))
+                continue
+            if prepared is not None:
+                images.setdefault(hashlib.sha256(picture.data).digest(), prepared)
+        return tuple(images.values())[:MAX_PICTURES], tuple(unread)
+
+    def _image(self, picture: Picture) -> PreparedImage | None:
+        """The picture made ready; None for an ornament of a document."""
         decoded = decode_image(picture.data, picture.name, self.max_image_pixels)
-        text = described(picture)
+        if picture.part and min(decoded.width, decoded.height) < ORNAMENT_SIDE:
+            return None
+        picture = replace(picture, ocr_text=picture.ocr_text or self.read_text(decoded))
+        text = described(picture) or picture.context.strip()[:CONTEXT_CHARS]
         # A description longer than the model takes is cut where a passage would be.
         first = split(ExtractedDocument("", "image", (Page(text),), markdown=False), self.sizes, self.count)
-        return PreparedImage(picture, decoded.suffix, first[0].embedded.strip() if first else "")
+        return PreparedImage(
+            picture,
+            decoded.suffix,
+            first[0].embedded.strip() if first else "",
+            decoded.look(),
+            decoded.png() if self.takes_pictures else None,
+        )
 
 
 def described(picture: Picture) -> str:

@@ -18,6 +18,7 @@ from library.ingest.chunk import ChunkSizes
 from library.ingest.concepts import ConceptFinder
 from library.ingest.embedding import Embedder
 from library.ingest.extract import ExtractOptions
+from library.ingest.ocr import text_reader
 from library.ingest.pipeline import Ingest
 from library.ingest.prepare import Preparation
 from library.ingest.report import IngestReport, Outcome
@@ -142,6 +143,8 @@ def _preparation(request: IngestRequest, client: Embedder, found: Found, place: 
         count=token_counter(client.tokenizer_path),
         finder=ConceptFinder([*titles, *writer.known_titles(place.library_uid)]),
         max_image_pixels=config.max_image_pixels,
+        takes_pictures=client.takes_pictures,
+        read_text=text_reader(config.ocr, config.ocr_languages),
     )
 
 

@@ -17,6 +17,8 @@ from library.services.usage import UsageRecord
 
 Recorder = Callable[[UsageRecord], None]
 Vector = list[float]
+# A text, or a picture in Synesis's shape.
+Input = str | dict[str, str]
 
 _TOO_LARGE = 413
 # A caller who waited for less than this says nothing about the service: the rest of its budget went elsewhere.
@@ -34,6 +36,7 @@ class EmbeddingClient:
         self.dimensions = model.dimensions
         self.max_tokens = model.max_tokens
         self.tokenizer_path = model.tokenizer_path
+        self.takes_pictures = model.supports_images
         self.max_batch = min(model.max_batch, config.embedding_batch_size)
         self._model_id = model.pk
         self._endpoint = Endpoint.of(model.api, caller_jwt)
@@ -46,17 +49,24 @@ class EmbeddingClient:
         return cls(AIModel.system(AIModel.Role.EMBEDDING), record, caller_jwt)
 
     def embed_query(self, text: str, instruction: str, timeout: float | None = None) -> Vector:
-        """The vector of a query behind the instruction its model was trained with.
+        """The vector of a query behind the instruction its model was trained with; else as `embed_query_picture`."""
+        return self._embed_one(instruction + text, timeout)
+
+    def embed_query_picture(self, picture: bytes, timeout: float | None = None) -> Vector:
+        """The vector of a picture (PNG) that is searched by.
 
         `timeout` in seconds replaces the setting. A service that hangs costs one timeout, not one a query: then it is
         left alone for a while. Raises `ModelError`.
         """
+        return self._embed_one(_as_input(picture), timeout)
+
+    def _embed_one(self, given: Input, timeout: float | None) -> Vector:
         timeout = self._timeout if timeout is None else timeout
         # A circuit of its own: a reranker that is slow says nothing about embedding.
         circuit = self._endpoint.url("/v1/embeddings")
         BREAKER.check(circuit)
         try:
-            vector = self._embed([instruction + text], timeout, retries=0)[0]
+            vector = self._embed([given], timeout, retries=0)[0]
         except ModelTimeout:
             if timeout >= _FAIR_SECONDS:
                 BREAKER.timed_out(circuit)
@@ -74,12 +84,19 @@ class EmbeddingClient:
 
         A batch refused as too large (413) is halved down to single texts. Raises `ModelError`.
         """
+        return self._in_batches(texts)
+
+    def embed_pictures(self, pictures: Sequence[bytes]) -> list[Vector]:
+        """Vectors of pictures (PNG), in the space of the texts; else as `embed_passages`."""
+        return self._in_batches([_as_input(picture) for picture in pictures])
+
+    def _in_batches(self, given: Sequence[Input]) -> list[Vector]:
         vectors: list[Vector] = []
-        for start in range(0, len(texts), self.max_batch):
-            vectors += self._halving(texts[start : start + self.max_batch])
+        for start in range(0, len(given), self.max_batch):
+            vectors += self._halving(given[start : start + self.max_batch])
         return vectors
 
-    def _halving(self, texts: Sequence[str]) -> list[Vector]:
+    def _halving(self, texts: Sequence[Input]) -> list[Vector]:
         try:
             return self._embed(texts, self._timeout, retries=2)
         except ModelRefused as error:
@@ -88,7 +105,7 @@ class EmbeddingClient:
         middle = len(texts) // 2
         return self._halving(texts[:middle]) + self._halving(texts[middle:])
 
-    def _embed(self, texts: Sequence[str], timeout: float, retries: int) -> list[Vector]:
+    def _embed(self, texts: Sequence[Input], timeout: float, retries: int) -> list[Vector]:
         started = time.perf_counter()
         tokens: int | None = None
         status = LLMUsage.Status.ERROR
@@ -106,6 +123,10 @@ class EmbeddingClient:
             elapsed = 1000 * (time.perf_counter() - started)
             purpose = LLMUsage.Purpose.EMBEDDING
             self._record(UsageRecord(self._model_id, self.name, purpose, status, len(texts), tokens, elapsed))
+
+
+def _as_input(picture: bytes) -> dict[str, str]:
+    return {"image": base64.b64encode(picture).decode("ascii")}
 
 
 def reported_tokens(answer: Any) -> int | None:

@@ -61,7 +61,7 @@ def _checked(role: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[
         if not given.get("dimensions") or given["dimensions"] < 1:
             raise InvalidRequest(f"{prefix}_DIMENSIONS", "must be the length of the model's vectors")
         model["dimensions"] = given["dimensions"]
-    for name in ("max_tokens", "tokenizer_path"):
+    for name in ("max_tokens", "tokenizer_path", "supports_images"):
         if given.get(name) is not None:
             model[name] = given[name]
     return service, {**model, "is_system": True}
