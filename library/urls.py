@@ -12,4 +12,5 @@ urlpatterns = [
     path("concepts/", views.concept_list, name="concept_list"),
     path("concepts/<str:uid>/", views.concept_detail, name="concept_detail"),
     path("images/<str:uid>/", views.image, name="image"),
+    path("images/<str:uid>/thumbnail/", views.image_thumbnail, name="image_thumbnail"),
 ]

@@ -5,11 +5,11 @@ from functools import wraps
 from typing import Any, Final, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
-from django.core.files.storage import default_storage
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.core.files.uploadedfile import UploadedFile
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.templatetags.static import static
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from library import metrics as families
 from library.api.access import address_may_ask
@@ -18,14 +18,14 @@ from library.conf import metrics_token, search_config
 from library.exceptions import GraphError, InvalidRequest, MnemosyneError
 from library.forms import CONCEPTS_A_PAGE, ConceptForm, SearchForm
 from library.graph import browse
+from library.image_answer import image_answer
 from library.metrics_access import Refusal, refusal
 from library.pages import paging, results
 from library.parameters import single_values, wants_fresh
-from library.pictures import media_type
 from library.services.access import allowed_library_uids, may_ask, scope_of
 from library.services.requests import build_request
 from library.services.search import SearchService
-from library.services.types import Scope, SearchRequest
+from library.services.types import Scope
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -65,35 +65,63 @@ def for_callers(view: View) -> View:
     return inner  # type: ignore[return-value]
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @guarded
 @for_callers
 def search(request: HttpRequest) -> HttpResponse:
-    """The search page: the form, and the results once there is a query."""
+    """The search page: the form, and the results once there is a query; a picture to search by comes by POST."""
     allowed = allowed_library_uids(request.user)
     context: dict[str, Any] = {}
+    sent = _sent(request)
     try:
-        given = single_values(request.GET)
+        given = single_values(sent)
     except InvalidRequest as error:
-        given = {name: values[-1] for name, values in request.GET.lists()}
+        given = {name: values[-1] for name, values in sent.lists()}
         context["problem"], status = str(error), 400
     else:
         status = 200
     form = SearchForm(given, _libraries(allowed, context), search_config().limit)
     if form.is_valid() and "problem" not in context:
-        status = _search(form, given, allowed, context, wants_fresh(request.headers))
+        status = _search(form, given, allowed, context, _extras(request))
     elif form.errors:
         status = 400
     return render(request, "library/search.html", {**context, "form": form}, status=status)
 
 
+def _sent(request: HttpRequest) -> QueryDict:
+    """The parameters, without the token that a posted form carries."""
+    if request.method != "POST":
+        return request.GET
+    sent = request.POST.copy()
+    sent.pop("csrfmiddlewaretoken", None)
+    return sent
+
+
+def _extras(request: HttpRequest) -> dict[str, Any]:
+    """What a request has beside its form: a picture, and whether anything may come out of the cache."""
+    picture = request.FILES.get("query_image")
+    # One byte more than is allowed is enough to be refused for it.
+    most = search_config().max_image_bytes + 1
+    return {
+        "fresh": wants_fresh(request.headers),
+        "query_image": picture.read(most) if isinstance(picture, UploadedFile) else None,
+    }
+
+
 def _search(
-    form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None, context: dict[str, Any], fresh: bool
+    form: SearchForm,
+    given: dict[str, Any],
+    allowed: frozenset[str] | None,
+    context: dict[str, Any],
+    extras: dict[str, Any],
 ) -> int:
     """Put the results, or what is wrong, into the context; the HTTP status."""
     try:
-        found = _request(form, given, allowed, fresh)
-        if "query" in given:
+        asked = "query" in given or extras["query_image"] is not None
+        query = form.cleaned_data["query"] if asked else "-"
+        # Before there is a query, a stand-in lets the other parameters be checked all the same.
+        found = build_request(query, **form.given(), facets=True, allowed_library_uids=allowed, **extras)
+        if asked:
             answer = SearchService().search(found)
             context["results"] = results(answer, given, found.offset, found.limit)
     except InvalidRequest as error:
@@ -103,12 +131,6 @@ def _search(
         context["problem"] = str(error)
         return http_status(error)
     return 200
-
-
-def _request(form: SearchForm, given: dict[str, Any], allowed: frozenset[str] | None, fresh: bool) -> SearchRequest:
-    """The request; before there is a query, a stand-in lets the other parameters be checked all the same."""
-    query = form.cleaned_data["query"] if "query" in given else "-"
-    return build_request(query, **form.given(), facets=True, fresh=fresh, allowed_library_uids=allowed)
 
 
 def _libraries(allowed: frozenset[str] | None, context: dict[str, Any]) -> tuple[browse.LibraryEntry, ...]:
@@ -168,25 +190,24 @@ def concept_detail(request: HttpRequest, uid: str) -> HttpResponse:
 @require_safe
 @guarded
 @for_callers
-def image(request: HttpRequest, uid: str) -> HttpResponse:
+def image(request: HttpRequest, uid: str) -> HttpResponseBase:
     """The bytes of a picture that the caller may see, if they are a picture's bytes."""
+    return _image(request, uid, small=False)
+
+
+@require_safe
+@guarded
+@for_callers
+def image_thumbnail(request: HttpRequest, uid: str) -> HttpResponseBase:
+    """A small JPEG of a picture that the caller may see."""
+    return _image(request, uid, small=True)
+
+
+def _image(request: HttpRequest, uid: str, small: bool) -> HttpResponseBase:
     try:
-        key = browse.image_key(Scope(allowed_library_uids(request.user)), uid)
+        return image_answer(request, Scope(allowed_library_uids(request.user)), uid, small)
     except GraphError as error:
         return HttpResponse(str(error), status=http_status(error), content_type="text/plain")
-    if not key or not default_storage.exists(key):
-        raise Http404
-    with default_storage.open(key) as stored:
-        content = stored.read()
-    kind = media_type(content)
-    if kind is None:
-        raise Http404
-    # Private: what one caller may see, a shared cache must not show to another.
-    return HttpResponse(
-        content,
-        content_type=kind,
-        headers={"Cache-Control": "private, max-age=300", "X-Content-Type-Options": "nosniff"},
-    )
 
 
 @require_safe

@@ -325,7 +325,7 @@ def test_a_passage_is_a_part_of_the_text_and_its_highlights_are_the_words(api: C
 def test_every_parameter_that_needs_telling_is_told_in_the_serializer() -> None:
     fields = SearchInput().fields
     asked = {name for name, field in SearchRequest.__dataclass_fields__.items() if field.compare}
-    asked -= {"query_image", "allowed_library_uids"}
+    asked -= {"allowed_library_uids"}
     assert set(fields) == asked
     assert all(fields[name].help_text for name in ("group_by", "expand", "facets", "strategy", "fusion"))
 

@@ -55,11 +55,11 @@ def _refused(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def check_size(request: Request) -> None:
+def check_size(request: Request, most: int = MAX_BODY_BYTES) -> None:
     """Refuse a body by its announced length, before it is read. Raises `BodyTooLarge`."""
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:
         length = 0
-    if length > MAX_BODY_BYTES:
-        raise BodyTooLarge
+    if length > most:
+        raise BodyTooLarge(f"The body must be at most {most} bytes.")

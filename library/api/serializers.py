@@ -1,10 +1,14 @@
 """What the API takes. What it gives is `present.response_as_dict`: the contract's own names."""
 
+import base64
+import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.core.files.uploadedfile import UploadedFile
 from rest_framework import serializers
 
+from library.conf import search_config
 from library.services.types import (
     FUSIONS,
     GROUPINGS,
@@ -38,10 +42,43 @@ class StrictSerializer(serializers.Serializer[Any]):
         return dict(self.validated_data)
 
 
+class PictureField(serializers.Field[bytes, Any, str, Any]):
+    """A picture as a file of a form, or in base64, perhaps as a data URL. Bounded before it is decoded."""
+
+    def to_internal_value(self, data: Any) -> bytes:
+        """The picture's bytes. Raises `ValidationError`."""
+        most = search_config().max_image_bytes
+        if isinstance(data, UploadedFile):
+            if (data.size or 0) > most:
+                raise serializers.ValidationError(f"must be at most {most // 2**20} MB")
+            return bytes(data.read())
+        if not isinstance(data, str):
+            raise serializers.ValidationError("must be a picture in base64, or a file of a multipart form")
+        text = data.partition(",")[2] if data.startswith("data:") else data
+        if len(text) > most * 4 // 3 + 4:
+            raise serializers.ValidationError(f"must be at most {most // 2**20} MB")
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise serializers.ValidationError("must be a picture in base64") from error
+
+    def to_representation(self, value: bytes) -> str:
+        """Base64."""
+        return base64.b64encode(value).decode("ascii")
+
+
 class SearchInput(StrictSerializer):
     """The body of a search. Types are checked here, ranges and choices by `SearchRequest`, for every way in alike."""
 
-    query = serializers.CharField(trim_whitespace=False, allow_blank=True, help_text="the query language included")
+    query = serializers.CharField(
+        trim_whitespace=False,
+        allow_blank=True,
+        required=False,
+        help_text="the query language included; may be left out where a picture is given",
+    )
+    query_image = PictureField(
+        required=False, allow_null=True, help_text="a PNG, JPEG or GIF: base64 in JSON, a file in a multipart form"
+    )
     library_uid = serializers.CharField(required=False, allow_null=True)
     library_type = serializers.CharField(required=False, allow_null=True)
     collection_uid = serializers.CharField(required=False, allow_null=True)

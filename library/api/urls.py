@@ -10,6 +10,8 @@ urlpatterns = [
     path("search/vector/", views.VectorSearchView.as_view(), name="search_vector"),
     path("search/fulltext/", views.FulltextSearchView.as_view(), name="search_fulltext"),
     path("libraries/", views.LibraryListView.as_view(), name="libraries"),
+    path("images/<str:uid>/", views.ImageView.as_view(), name="image"),
+    path("images/<str:uid>/thumbnail/", views.ThumbnailView.as_view(), name="image_thumbnail"),
     path("concepts/", views.ConceptListView.as_view(), name="concepts"),
     path("concepts/<str:uid>/graph/", views.ConceptGraphView.as_view(), name="concept_graph"),
 ]

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from django.http import Http404, QueryDict
+from django.http import Http404, HttpResponseBase, QueryDict
 from rest_framework.authentication import SessionAuthentication, TokenAuthentication
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.renderers import JSONRenderer
@@ -12,12 +12,15 @@ from rest_framework.views import APIView
 from rest_framework_simplejwt.authentication import JWTAuthentication
 from rest_framework_simplejwt.views import TokenObtainPairView, TokenRefreshView
 
+from library.addresses import API_THUMBNAIL, with_addresses
 from library.api.access import AnonymousThrottle, MayAsk, SignInThrottle, UserThrottle, callers_jwt
 from library.api.exception_handler import exception_handler
-from library.api.parsers import StrictJSONParser, check_size
+from library.api.parsers import MAX_BODY_BYTES, StrictJSONParser, check_size
 from library.api.serializers import ConceptGraphInput, ConceptListInput, NoInput, SearchInput
+from library.conf import search_config
 from library.graph import browse
 from library.graph.concept_graph import concept_graph
+from library.image_answer import image_answer
 from library.parameters import single_values, wants_fresh
 from library.services.access import allowed_library_uids, scope_of
 from library.services.present import as_plain, response_as_dict
@@ -42,7 +45,11 @@ class LibraryView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """After the caller is known, and before the body is read: is it of a sensible size?"""
         super().initial(request, *args, **kwargs)
-        check_size(request)
+        check_size(request, self.most_bytes())
+
+    def most_bytes(self) -> int:
+        """Of a body."""
+        return MAX_BODY_BYTES
 
 
 class SearchView(LibraryView):
@@ -50,11 +57,15 @@ class SearchView(LibraryView):
 
     forced: ClassVar[dict[str, Any]] = {}
 
+    def most_bytes(self) -> int:
+        """A picture may come with a search, in base64 a third larger than it is."""
+        return MAX_BODY_BYTES + search_config().max_image_bytes * 4 // 3
+
     def post(self, request: Request) -> Response:
         """The whole `SearchResponse`, whatever legs answered."""
         NoInput(data=single_values(request.query_params)).given()
         given = SearchInput(data=_body(request)).given() | self.forced
-        query = given.pop("query")
+        query = given.pop("query", "")
         found = build_request(
             query,
             **given,
@@ -62,7 +73,7 @@ class SearchView(LibraryView):
             caller_jwt=callers_jwt(request),
             allowed_library_uids=allowed_library_uids(request.user),
         )
-        return Response(response_as_dict(SearchService().search(found)))
+        return Response(response_as_dict(with_addresses(SearchService().search(found), API_THUMBNAIL)))
 
 
 class VectorSearchView(SearchView):
@@ -85,6 +96,22 @@ class LibraryListView(LibraryView):
         NoInput(data=single_values(request.query_params)).given()
         found = browse.libraries(Scope(allowed_library_uids(request.user)))
         return Response({"results": as_plain(found)})
+
+
+class ImageView(LibraryView):
+    """The bytes of a picture; the same to all who may see it, 404 to others."""
+
+    small: ClassVar[bool] = False
+
+    def get(self, request: Request, uid: str) -> HttpResponseBase:
+        """As it was taken in, or small."""
+        return image_answer(request, Scope(allowed_library_uids(request.user)), uid, self.small)
+
+
+class ThumbnailView(ImageView):
+    """A small JPEG of a picture."""
+
+    small: ClassVar[bool] = True
 
 
 class ConceptListView(LibraryView):
@@ -119,7 +146,13 @@ class ConceptGraphView(LibraryView):
 
 def _body(request: Request) -> Any:
     data = request.data
-    return single_values(data, ("search_types",)) if isinstance(data, QueryDict) else data
+    if not isinstance(data, QueryDict):
+        return data
+    given = single_values(data, ("search_types",))
+    if "image" in given and "query_image" not in given:
+        # What a file of a form is most often called.
+        given["query_image"] = given.pop("image")
+    return given
 
 
 def _scope(request: Request, given: dict[str, Any]) -> Scope:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_TITLE_CHARS: Final = 300
+# A document's picture with a side below this, in pixels, is a rule, a bullet or a spacer.
+ORNAMENT_SIDE: Final = 32
 
 
 @dataclass(frozen=True, slots=True)

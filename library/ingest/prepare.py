@@ -17,7 +17,7 @@ from library.graph.records import (
 from library.ingest import storage
 from library.ingest.chunk import ChunkSizes, Passage, split
 from library.ingest.concepts import ConceptFinder, ItemConcepts
-from library.ingest.documents import ExtractedDocument, Page, Picture
+from library.ingest.documents import ORNAMENT_SIDE, ExtractedDocument, Page, Picture
 from library.ingest.extract import ExtractOptions, extract
 from library.ingest.images import DecodedImage, decode_image
 from library.ingest.sources import Source
@@ -26,8 +26,7 @@ from library.ingest.tokens import TokenCounter
 
 Vector = Sequence[float]
 
-# A document's picture with a side below this is a rule, a bullet or a spacer. More than so many are not a document's.
-ORNAMENT_SIDE: Final = 32
+# More pictures than so many are not a document's.
 MAX_PICTURES: Final = 500
 # How much of the text around a picture stands for one that nothing describes.
 CONTEXT_CHARS: Final = 400

@@ -138,7 +138,7 @@ def _preparation(request: IngestRequest, client: Embedder, found: Found, place: 
     config = ingest_config()
     titles = [source.record.title for source in found.sources if source.record is not None]
     return Preparation(
-        options=ExtractOptions(config.max_file_bytes, request.encoding),
+        options=ExtractOptions(config.max_file_bytes, request.encoding, config.max_image_pixels),
         sizes=chunk_sizes(request.library_type, client.max_tokens),
         count=token_counter(client.tokenizer_path),
         finder=ConceptFinder([*titles, *writer.known_titles(place.library_uid)]),

@@ -10,6 +10,7 @@ from django.core.files.storage import Storage
 
 log = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 16
+_IMAGES: Final = "images/"
 
 
 def chunk_key(library_uid: str, item_uid: str, index: int, text: str) -> str:
@@ -19,7 +20,12 @@ def chunk_key(library_uid: str, item_uid: str, index: int, text: str) -> str:
 
 def image_key(library_uid: str, item_uid: str, index: int, data: bytes, suffix: str) -> str:
     """Where a picture is stored."""
-    return f"images/{library_uid}/{item_uid}/{index:05d}-{_digest(data)}.{suffix}"
+    return f"{_IMAGES}{library_uid}/{item_uid}/{index:05d}-{_digest(data)}.{suffix}"
+
+
+def thumbnail_key(key: str) -> str:
+    """Where the thumbnail of a picture is stored, once someone has asked for it."""
+    return f"{key}.small.jpg"
 
 
 def _digest(data: bytes) -> str:
@@ -48,5 +54,7 @@ def remove(storage: Storage, keys: Iterable[str]) -> None:
     for key in keys:
         try:
             storage.delete(key)
+            if key.startswith(_IMAGES):
+                storage.delete(thumbnail_key(key))
         except OSError:
             log.warning("stored file %s could not be removed", key, exc_info=True)

@@ -36,6 +36,8 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     features = features_of(parse(request.query))
     if request.strategy != "auto":
         return _plan(request, features, STRATEGIES[request.strategy], 1.0, "asked for by the caller")
+    if request.query_image is not None:
+        return _plan(request, features, HYBRID, 1.0, "a picture was given: all that is near it, and to its words")
     route = route_of(features)
     if route.strategy is not HYBRID and set(request.search_types) != set(TEXT_LEGS):
         reason = "the retrievers that the caller asked for, fused"

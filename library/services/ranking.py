@@ -66,7 +66,7 @@ def rank(run: SearchRun, fused: Sequence[SearchCandidate], text: str) -> Ranked:
         return Ranked(list(fused), None)
     limit = model_config().reranker_max_candidates
     head, records = hydrate(run, fused[:limit])
-    outcome = rerank(text, head, records, run.usage.append, run.request.caller_jwt)
+    outcome = rerank(text, head, records, run.usage.append, run.request.caller_jwt, run.request.query_image)
     run.reports["rerank"] = outcome.report
     return Ranked([*outcome.candidates, *fused[limit:]], outcome.model)
 

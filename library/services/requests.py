@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from library.conf import search_config
+from library.services.query_image import prepared_image
 from library.services.types import SearchRequest
 
 # lexical_first is the quick strategy: it shows fewer.
@@ -19,4 +20,6 @@ def build_request(query: str, **given: Any) -> SearchRequest:
         "fulltext_top_k": config.fulltext_top_k,
         "graph_max_depth": config.graph_max_depth,
     } | {name: value for name, value in given.items() if value is not None}
+    if values.get("query_image") is not None:
+        values["query_image"] = prepared_image(values["query_image"])
     return SearchRequest(query=query, **values)

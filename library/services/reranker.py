@@ -31,7 +31,7 @@ class RerankerClient:
         self.name = model.name
         self._model_id = model.pk
         self._adapter = adapter_for(model.api.api_type)
-        self._takes_images = model.supports_images and self._adapter.takes_images
+        self.takes_images = model.supports_images and self._adapter.takes_images
         self._endpoint = Endpoint.of(model.api, caller_jwt)
         self._max_batch = model.max_batch
         self._max_chars = model.max_tokens * _CHARS_PER_TOKEN
@@ -60,7 +60,7 @@ class RerankerClient:
         """
         if not candidates:
             return []
-        if query_image is not None and not self._takes_images:
+        if query_image is not None and not self.takes_images:
             raise ModelError(f"The reranker {self.name} takes no images")
         deadline = time.monotonic() + self._timeout
         call = RerankCall(self.name, query, [self._document(c) for c in candidates], instruction, query_image)

@@ -15,6 +15,7 @@ from library.services.types import LegReport, SearchCandidate
 from library.services.usage import UsageRecord
 
 NO_RERANKER: Final = "no reranker is configured"
+NO_WORDS: Final = "the reranker takes no pictures, and there are no words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ def rerank(
     records: Mapping[str, ChunkRecord],
     record_usage: Callable[[UsageRecord], None],
     caller_jwt: str = "",
+    query_image: bytes | None = None,
 ) -> Reranked:
     """Sort the candidates by the system's reranker.
 
@@ -45,9 +47,12 @@ def rerank(
         return Reranked(fused, LegReport("skipped", NO_RERANKER))
     if not fused:
         return Reranked(fused, LegReport("empty"))
+    picture = query_image if client.takes_images else None
+    if not query and picture is None:
+        return Reranked(fused, LegReport("skipped", NO_WORDS))
     started = time.perf_counter()
     try:
-        scored = _scored_by_type(client, query, fused, records)
+        scored = _scored_by_type(client, query, picture, fused, records)
     except ModelError as error:
         seconds = time.perf_counter() - started
         timed_out = isinstance(error, ModelTimeout)
@@ -60,12 +65,19 @@ def rerank(
 
 
 def _scored_by_type(
-    client: RerankerClient, query: str, head: Sequence[SearchCandidate], records: Mapping[str, ChunkRecord]
+    client: RerankerClient,
+    query: str,
+    picture: bytes | None,
+    head: Sequence[SearchCandidate],
+    records: Mapping[str, ChunkRecord],
 ) -> list[SearchCandidate]:
     groups: dict[str, list[SearchCandidate]] = {}
     for candidate in head:
         groups.setdefault(instruction_for(records[candidate.chunk_uid]), []).append(candidate)
-    futures = [pool().submit(client.rerank, query, group, instruction) for instruction, group in sorted(groups.items())]
+    futures = [
+        pool().submit(client.rerank, query, group, instruction, query_image=picture)
+        for instruction, group in sorted(groups.items())
+    ]
     merged = [candidate for future in futures for candidate in future.result()]
     fused_rank = {candidate.chunk_uid: rank for rank, candidate in enumerate(head)}
     merged.sort(key=lambda candidate: (*_by_score(candidate), fused_rank[candidate.chunk_uid]))

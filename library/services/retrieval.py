@@ -11,6 +11,7 @@ from library.graph.hydrate import library_instruction
 from library.services import cache
 from library.services.embeddings import EmbeddingClient
 from library.services.legs import Outcome, RunningLegs
+from library.services.query_image import look_of
 from library.services.retrievers.base import RetrievalQuery, Retriever
 from library.services.retrievers.fulltext import FulltextRetriever
 from library.services.retrievers.graph import GraphRetriever
@@ -45,7 +46,7 @@ def retrieve(run: SearchRun, query: RetrievalQuery, retrievers: Mapping[str, Ret
         if name not in waiting:
             _start(running, name, query, run, retrievers)
     if waiting and query.vector is None:
-        query = replace(query, vector=_embedding(run, query.parsed.plain_text, running))
+        query = _with_vectors(run, query, running)
     for name in waiting:
         if query.vector is not None or name not in _ONLY_BY_VECTOR:
             _start(running, name, query, run, retrievers)
@@ -91,30 +92,50 @@ def _start(
     running.start(name, work)
 
 
-def _embedding(run: SearchRun, text: str, running: RunningLegs) -> list[float] | None:
-    """The query's vector, made within the legs' budget; None, with the reason in the report, where it fails."""
-    if run.request.scope.is_empty or not text:
+def _with_vectors(run: SearchRun, query: RetrievalQuery, running: RunningLegs) -> RetrievalQuery:
+    """The query with its vectors, made within the legs' budget; without, and with the reason in the report, if not.
+
+    A picture without words is searched by among the passages too: a model that takes pictures puts both into one space.
+    """
+    text, picture = query.parsed.plain_text, run.request.query_image
+    if run.request.scope.is_empty or not (text or picture):
         run.reports["vector"] = LegReport("empty")
-        return None
+        return query
     started = time.perf_counter()
     try:
         client = EmbeddingClient.from_system(run.usage.append, run.request.caller_jwt)
-        instruction = embedding_instruction(run.request, running.seconds_left)
-
-        def make() -> list[float]:
-            return client.embed_query(text, instruction, timeout=running.seconds_left)
-
-        return (
-            make()
-            if run.request.fresh
-            else cache.query_vector(client.name, client.dimensions, instruction + text, make)
-        )
+        if picture is not None:
+            query = _with_picture(run, query, client, picture, running)
+        return replace(query, vector=_text_vector(run, client, text, running) if text else query.image_vector)
     except (ModelError, NotConfigured, GraphError) as error:
         run.reports["vector"] = LegReport("skipped", f"no embedding: {error}")
         run.embedding_failed = True
-        return None
+        return query if picture is None else replace(query, look=look_of(picture))
     finally:
         run.embedding_ms = 1000 * (time.perf_counter() - started)
+
+
+def _with_picture(
+    run: SearchRun, query: RetrievalQuery, client: EmbeddingClient, picture: bytes, running: RunningLegs
+) -> RetrievalQuery:
+    if client.takes_pictures:
+        return replace(query, image_vector=client.embed_query_picture(picture, timeout=running.seconds_left))
+    reason = f"the embedding model {client.name} takes no pictures"
+    run.warnings.append(f"{reason}: pictures that look alike were searched for")
+    if not query.parsed.plain_text:
+        run.reports["vector"] = LegReport("skipped", reason)
+    return replace(query, look=look_of(picture))
+
+
+def _text_vector(run: SearchRun, client: EmbeddingClient, text: str, running: RunningLegs) -> list[float]:
+    instruction = embedding_instruction(run.request, running.seconds_left)
+
+    def make() -> list[float]:
+        return client.embed_query(text, instruction, timeout=running.seconds_left)
+
+    if run.request.fresh:
+        return make()
+    return cache.query_vector(client.name, client.dimensions, instruction + text, make)
 
 
 def embedding_instruction(request: SearchRequest, timeout: float) -> str:

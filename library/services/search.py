@@ -166,7 +166,8 @@ def _respond(run: SearchRun, query: RetrievalQuery, outcomes: Mapping[str, Outco
         metrics=run.timings(len(page)),
         degraded=run.is_degraded(),
         warnings=run.all_warnings(),
-        no_good_match=has_no_good_match(run, page, text),
+        # Of a picture without words there is nothing to measure: what was found is what is near it.
+        no_good_match=has_no_good_match(run, page, text) if text else not (page or images),
         facets=facets,
     )
 

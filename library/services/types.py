@@ -147,6 +147,10 @@ class ImageSearchResult:
     s3_key: str
     score: float
     source: Literal["vector", "graph"]
+    ocr_text: str = ""
+    page: int | None = None
+    # Where a small picture of it is served, to those who may see it; filled in where there are addresses.
+    thumbnail_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

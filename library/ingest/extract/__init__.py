@@ -16,6 +16,7 @@ class ExtractOptions:
 
     max_file_bytes: int
     encoding: str | None = None
+    max_image_pixels: int = 100_000_000
 
 
 # Kind -> module with a function `extract(source, options)`. Loaded at first use: pypdf, docutils and mammoth are slow.

@@ -1,4 +1,4 @@
-"""EPUB books: the chapters of the spine in order, and pictures that say what they show."""
+"""EPUB books: the chapters of the spine in order, and their pictures."""
 
 import posixpath
 import zipfile
@@ -12,9 +12,10 @@ from lxml import etree
 from library.exceptions import ExtractionError, NoText
 from library.ingest.documents import ExtractedDocument, Page, Picture
 from library.ingest.extract.archive import open_archive, parse_xml, read_member
+from library.ingest.extract.embedded import SUFFIXES, caption_of, context_of
 from library.ingest.extract.html import decode_html, parse, to_markdown
 from library.ingest.sources import Source
-from library.ingest.text import clean, clean_title
+from library.ingest.text import clean_title
 
 if TYPE_CHECKING:
     from library.ingest.extract import ExtractOptions
@@ -30,7 +31,6 @@ _NS: Final = {
 _HTML_TYPES: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 # Fonts may be obscured in books that are free to read.
 _FONT_SCHEMES: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-_PICTURE_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".gif")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,12 @@ def _member(folder: str, reference: str) -> str:
 def _collect_pictures(
     archive: zipfile.ZipFile, chapter: str, soup: BeautifulSoup, pictures: dict[str, Picture], name: str
 ) -> None:
-    """Pictures with a description: the others are ornaments and covers, nothing that could be searched."""
+    """The pictures of a chapter, each once a book; ornaments are left out later, by their size."""
     present = set(archive.namelist())
     for image in soup.find_all("img"):
-        described = clean(str(image.get("alt") or "")).strip()
         member = _member(posixpath.dirname(chapter), str(image.get("src") or ""))
-        if described and member in present and member.lower().endswith(_PICTURE_SUFFIXES):
+        if member in present and member.lower().endswith(SUFFIXES):
             label = f"{name}, {posixpath.basename(member)}"
-            pictures.setdefault(member, Picture(read_member(archive, member, label), label, described))
+            data = read_member(archive, member, label)
+            picture = Picture(data, label, caption_of(image), part=True, context=context_of(image))
+            pictures.setdefault(member, picture)

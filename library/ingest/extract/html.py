@@ -10,6 +10,7 @@ from markdownify import MarkdownConverter
 
 from library.exceptions import ExtractionError
 from library.ingest.documents import ExtractedDocument, Page
+from library.ingest.extract.embedded import beside, pictures_of
 from library.ingest.extract.markup import first_heading
 from library.ingest.sources import Source
 from library.ingest.text import clean, clean_title, decode, known_encoding, marked_encoding
@@ -49,8 +50,15 @@ def extract(source: Source, options: "ExtractOptions") -> ExtractedDocument:
     """A web page; its title is the first heading, else the `title` element."""
     soup = parse(decode_html(source.path.read_bytes(), source.name, options.encoding))
     named = page_title(soup)
+    pictures, problems = pictures_of(soup, source.name, beside(source.path.parent, source.name, options.max_file_bytes))
     text = to_markdown(soup)
-    return ExtractedDocument(clean_title(first_heading(text), named, source.path.stem), "html", (Page(text),))
+    return ExtractedDocument(
+        clean_title(first_heading(text), named, source.path.stem),
+        "html",
+        (Page(text),),
+        tuple(pictures),
+        tuple(problems),
+    )
 
 
 def decode_html(raw: bytes, name: str, encoding: str | None) -> str:

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Final
 
-from library.ingest.documents import ExtractedDocument, Page
+from library.ingest.documents import ExtractedDocument, Page, Picture
 from library.ingest.headings import find_headings
 from library.ingest.sources import Source
 from library.ingest.text import clean_title, decode
@@ -25,7 +25,23 @@ def extract(source: Source, options: "ExtractOptions") -> ExtractedDocument:
     given = _TITLE_LINE.search(front.group(1)) if front is not None else None
     body = text[front.end() :] if front is not None else text
     named = given.group(1).strip("\"'") if given is not None else ""
-    return ExtractedDocument(clean_title(named, first_heading(body), stem), "markdown", (Page(body),))
+    pictures, problems = _pictures(body, source, options)
+    return ExtractedDocument(
+        clean_title(named, first_heading(body), stem), "markdown", (Page(body),), tuple(pictures), tuple(problems)
+    )
+
+
+def _pictures(body: str, source: Source, options: "ExtractOptions") -> tuple[list[Picture], list[str]]:
+    """Pictures that the text shows, by way of HTML; most texts show none, and cost nothing."""
+    if "![" not in body and "<img" not in body:
+        return [], []
+    from bs4 import BeautifulSoup
+    from markdown_it import MarkdownIt
+
+    from library.ingest.extract.embedded import beside, pictures_of
+
+    soup = BeautifulSoup(MarkdownIt().render(body), "lxml")
+    return pictures_of(soup, source.name, beside(source.path.parent, source.name, options.max_file_bytes))
 
 
 def first_heading(text: str) -> str:

@@ -9,6 +9,7 @@ from docutils.utils import SystemMessage
 
 from library.exceptions import ExtractionError
 from library.ingest.documents import ExtractedDocument, Page
+from library.ingest.extract.embedded import beside, pictures_of
 from library.ingest.extract.html import parse, to_markdown
 from library.ingest.extract.markup import first_heading
 from library.ingest.sources import Source
@@ -42,8 +43,15 @@ def extract(source: Source, options: "ExtractOptions") -> ExtractedDocument:
         raise ExtractionError(f"{source.name}: not readable: docutils cannot parse it") from error
     soup = parse(parts["html_body"])
     _keep_unknown(soup)
+    pictures, problems = pictures_of(soup, source.name, beside(source.path.parent, source.name, options.max_file_bytes))
     markdown = to_markdown(soup)
-    return ExtractedDocument(clean_title(first_heading(markdown), source.path.stem), "rst", (Page(markdown),))
+    return ExtractedDocument(
+        clean_title(first_heading(markdown), source.path.stem),
+        "rst",
+        (Page(markdown),),
+        tuple(pictures),
+        tuple(problems),
+    )
 
 
 def _keep_unknown(soup: BeautifulSoup) -> None:

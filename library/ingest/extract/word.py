@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import mammoth
@@ -9,6 +10,7 @@ import mammoth
 from library.exceptions import ExtractionError
 from library.ingest.documents import ExtractedDocument, Page, Picture
 from library.ingest.extract.archive import open_archive, parse_xml, read_member
+from library.ingest.extract.embedded import context_of
 from library.ingest.extract.html import parse, to_markdown
 from library.ingest.extract.markup import first_heading
 from library.ingest.sources import Source
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _DC_TITLE: Final = "{http://purl.org/dc/elements/1.1/}title"
 _DTD: Final = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _BROKEN: Final = (KeyError, ValueError, AttributeError, TypeError, IndexError, OSError, RecursionError, LookupError)
+_PICTURE: Final = re.compile(r"picture:[0-9]+")
 _PICTURE_TYPES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif"}
 
 
@@ -32,7 +35,8 @@ def extract(source: Source, options: "ExtractOptions") -> ExtractedDocument:
         if suffix is not None:
             with image.open() as content:
                 name = f"{source.name} picture {len(pictures) + 1}"
-                pictures.append(Picture(content.read(), name, clean(image.alt_text or "").strip()))
+                pictures.append(Picture(content.read(), name, clean(image.alt_text or "").strip(), part=True))
+                return {"src": f"picture:{len(pictures)}"}
         return {"src": ""}
 
     with open_archive(source.path, source.name, options.max_file_bytes) as archive:
@@ -43,7 +47,11 @@ def extract(source: Source, options: "ExtractOptions") -> ExtractedDocument:
             html = mammoth.convert_to_html(content, convert_image=mammoth.images.img_element(keep)).value
     except (*_BROKEN, zipfile.BadZipFile) as error:
         raise ExtractionError(f"{source.name}: not readable: it is no Word document, or a broken one") from error
-    text = to_markdown(parse(html))
+    soup = parse(html)
+    for image in soup.find_all("img", src=_PICTURE):
+        number = int(str(image["src"]).removeprefix("picture:")) - 1
+        pictures[number] = replace(pictures[number], context=context_of(image))
+    text = to_markdown(soup)
     return ExtractedDocument(
         clean_title(first_heading(text), title, source.path.stem), "docx", (Page(text),), tuple(pictures)
     )

@@ -5,10 +5,12 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand
 
+from library.conf import search_config
 from library.exceptions import InvalidRequest
 from library.graph import browse
 from library.management.arguments import Once
@@ -45,7 +47,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The parameters of a search."""
-        parser.add_argument("query", nargs="+", help="what to search for")
+        parser.add_argument("query", nargs="*", help="what to search for")
+        parser.add_argument("--image", action=Once, type=Path, metavar="PATH", help="search by this picture as well")
         parser.add_argument("--library-uid", action=Once, help="only this library, by uid")
         parser.add_argument("--library", action=Once, metavar="NAME", help="only this library, by name")
         parser.add_argument("--type", action=Once, dest="library_type", help="only libraries of this type")
@@ -73,6 +76,11 @@ class Command(BaseCommand):
         """Search and print."""
         with exit_codes():
             response = SearchService().search(_request(options))
+        if response.images:
+            # The addresses load the whole web application.
+            from library.addresses import API_THUMBNAIL, with_addresses
+
+            response = with_addresses(response, API_THUMBNAIL)
         if options["json"]:
             shown = json.dumps(response_as_dict(response), indent=2, ensure_ascii=False, allow_nan=False)
             self.stdout.write(shown)
@@ -127,6 +135,7 @@ def _request(options: dict[str, Any]) -> SearchRequest:
     types = options["search_types"]
     return build_request(
         _query(options["query"]),
+        query_image=_picture(options["image"]),
         **{name: options[name] for name in names},
         library_uid=_library_uid(options, allowed),
         allowed_library_uids=allowed,
@@ -146,6 +155,17 @@ def _query(words: str | list[str]) -> str:
     except UnicodeEncodeError as error:
         raise InvalidRequest("query", "is not valid text in the encoding of this terminal") from error
     return query
+
+
+def _picture(path: Path | None) -> bytes | None:
+    """The bytes of a file. Raises `InvalidRequest` where it cannot be read, or is larger than a picture may be."""
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as content:
+            return content.read(search_config().max_image_bytes + 1)
+    except OSError as error:
+        raise InvalidRequest("image", f"{path}: {error.strerror or error}") from error
 
 
 def _library_uid(options: dict[str, Any], allowed: frozenset[str] | None) -> str | None:

@@ -24,6 +24,9 @@ class RetrievalQuery:
     parsed: ParsedQuery
     text: SafeText
     vector: Sequence[float] | None = None
+    # Of a picture that is searched by: its vector, where the model takes pictures, else its look.
+    image_vector: Sequence[float] | None = None
+    look: Sequence[float] | None = None
     vector_top_k: int = 50
     fulltext_top_k: int = 30
     graph_top_k: int = 30

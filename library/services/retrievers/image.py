@@ -23,7 +23,7 @@ GRAPH_WEIGHT: Final = 0.5
 
 _SHOWN: Final = """
 RETURN image.uid AS uid, image.image_type AS image_type, image.description AS description, image.s3_key AS s3_key,
-       item.uid AS item_uid, item.title AS item_title, score
+       image.ocr_text AS ocr_text, image.page AS page, item.uid AS item_uid, item.title AS item_title, score
 ORDER BY score DESC, uid LIMIT $k
 """
 IMAGE_VECTOR_QUERY: Final = (
@@ -31,6 +31,14 @@ IMAGE_VECTOR_QUERY: Final = (
 CYPHER 25 MATCH (n:ImageEmbedding)
 SEARCH n IN (VECTOR INDEX {index} FOR $vector {scope} LIMIT $reach) SCORE AS score
 MATCH (n)<-[:HAS_EMBEDDING]-(image:Image)<-[:HAS_IMAGE]-(item:Item) WHERE score > 0 {operators}
+"""
+    + _SHOWN
+)
+# Every picture of the scope is compared: there are far fewer of them than passages, and a look is short.
+IMAGE_LOOK_QUERY: Final = (
+    """
+CYPHER 25 MATCH (item:Item)-[:HAS_IMAGE]->(image:Image) WHERE image.look IS NOT NULL {filters}
+WITH image, item, vector.similarity.cosine(image.look, $look) AS score WHERE score >= $floor
 """
     + _SHOWN
 )
@@ -51,31 +59,49 @@ WITH image, item, sum(score * weight) AS score
 )
 
 
+# Looks nearer than this, on the scale (1 + cosine) / 2, are of the same picture or of one that is much like it.
+LOOK_FLOOR: Final = 0.9
+
+
 class ImageRetriever:
-    """Pictures by vector and by DEPICTS, merged by weighted reciprocal rank."""
+    """Pictures by vector, by their look and by DEPICTS, merged by weighted reciprocal rank."""
 
     def retrieve(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
         """The `image_top_k` best pictures of the scope."""
         if scope.is_empty:
             return []
-        by_vector = self._by_vector(query, scope, timeout)
+        by_vector = self._by_look(query, scope, timeout) or self._by_vector(query, scope, timeout)
         by_graph = self._by_graph(query, scope, timeout)
         return merge_images(by_vector, by_graph)[: query.image_top_k]
 
     def _by_vector(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
-        if query.vector is None:
+        vector = query.image_vector or query.vector
+        if vector is None:
             return []
         scope_filter, parameters = vector_filter(scope)
         operators, operator_parameters = operator_filter(query.parsed, IMAGE_TEXTS)
         rows = session.read(
             IMAGE_VECTOR_QUERY.format(index=IMAGE_VECTOR_INDEX, scope=scope_filter, operators=operators),
             {
-                "vector": query.vector,
+                "vector": session.native_vector(vector),
                 "k": query.image_top_k,
                 "reach": OPERATOR_REACH if operators else query.image_top_k,
                 **parameters,
                 **operator_parameters,
             },
+            timeout,
+        )
+        return [_image(row, "vector") for row in rows]
+
+    def _by_look(self, query: RetrievalQuery, scope: Scope, timeout: float) -> list[ImageSearchResult]:
+        """Pictures that look like the one searched by, where the model takes none."""
+        if query.look is None:
+            return []
+        scope_filter, parameters = node_filter(scope, "item")
+        operators, operator_parameters = operator_filter(query.parsed, IMAGE_TEXTS)
+        rows = session.read(
+            IMAGE_LOOK_QUERY.format(filters=f"{scope_filter} {operators}"),
+            {"look": query.look, "floor": LOOK_FLOOR, "k": query.image_top_k, **parameters, **operator_parameters},
             timeout,
         )
         return [_image(row, "vector") for row in rows]
@@ -127,4 +153,6 @@ def _image(row: session.Row, source: Literal["vector", "graph"]) -> ImageSearchR
         s3_key=row["s3_key"] or "",
         score=row["score"],
         source=source,
+        ocr_text=row["ocr_text"] or "",
+        page=row["page"],
     )
