@@ -14,8 +14,8 @@ SECONDS: Final = 30
 MAX_CHARS: Final = 20_000
 
 
-def text_reader(mode: str, languages: str) -> Callable[[DecodedImage], str]:
-    """What reads the text of a picture: tesseract, or nothing where it is off, or `auto` and not installed.
+def text_reader(mode: str, languages: str) -> Callable[[DecodedImage], str] | None:
+    """What reads the text of a picture: tesseract; None where it is off, or `auto` and not installed.
 
     Raises `NotConfigured` where it is `on` and not installed.
     """
@@ -25,7 +25,7 @@ def text_reader(mode: str, languages: str) -> Callable[[DecodedImage], str]:
                 "INGEST_OCR is on and tesseract is not installed. Install it (on Debian and Ubuntu: tesseract-ocr) and "
                 'the group "ocr" of this package, or set INGEST_OCR to auto or off.'
             )
-        return lambda _: ""
+        return None
     return lambda image: _read(image, languages)
 
 

@@ -114,6 +114,7 @@ class Ingest:
             f"{sizes.tokens}/{sizes.overlap}/{sizes.model_limit}",
             self.preparation.options.encoding or "",
             *(["pictures"] if self.embedder.takes_pictures else []),
+            *(["ocr"] if self.preparation.read_text is not None else []),
         )
 
     def _prepared(self, source: Source, uid: str, content_hash: str) -> Prepared | None:

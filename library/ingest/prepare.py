@@ -154,7 +154,7 @@ class Preparation:
     finder: ConceptFinder
     max_image_pixels: int
     takes_pictures: bool = False
-    read_text: Callable[[DecodedImage], str] = lambda _: ""
+    read_text: Callable[[DecodedImage], str] | None = None
 
     def prepare(self, source: Source, uid: str, content_hash: str) -> Prepared:
         """Everything but the vectors. Raises `ExtractionError`, `NoText`, `OSError`."""
@@ -189,7 +189,8 @@ class Preparation:
         decoded = decode_image(picture.data, picture.name, self.max_image_pixels)
         if picture.part and min(decoded.width, decoded.height) < ORNAMENT_SIDE:
             return None
-        picture = replace(picture, ocr_text=picture.ocr_text or self.read_text(decoded))
+        if self.read_text is not None and not picture.ocr_text:
+            picture = replace(picture, ocr_text=self.read_text(decoded))
         text = described(picture) or picture.context.strip()[:CONTEXT_CHARS]
         # A description longer than the model takes is cut where a passage would be.
         first = split(ExtractedDocument("", "image", (Page(text),), markdown=False), self.sizes, self.count)

@@ -136,15 +136,18 @@ def ingest(
 
 def _preparation(request: IngestRequest, client: Embedder, found: Found, place: Place) -> Preparation:
     config = ingest_config()
+    read_text = text_reader(config.ocr, config.ocr_languages)
     titles = [source.record.title for source in found.sources if source.record is not None]
     return Preparation(
-        options=ExtractOptions(config.max_file_bytes, request.encoding, config.max_image_pixels),
+        options=ExtractOptions(
+            config.max_file_bytes, request.encoding, config.max_image_pixels, reads_pictures=read_text is not None
+        ),
         sizes=chunk_sizes(request.library_type, client.max_tokens),
         count=token_counter(client.tokenizer_path),
         finder=ConceptFinder([*titles, *writer.known_titles(place.library_uid)]),
         max_image_pixels=config.max_image_pixels,
         takes_pictures=client.takes_pictures,
-        read_text=text_reader(config.ocr, config.ocr_languages),
+        read_text=read_text,
     )
 
 

@@ -17,6 +17,8 @@ class ExtractOptions:
     max_file_bytes: int
     encoding: str | None = None
     max_image_pixels: int = 100_000_000
+    # Text in pictures is read: pages without any other are worth taking in for it.
+    reads_pictures: bool = False
 
 
 # Kind -> module with a function `extract(source, options)`. Loaded at first use: pypdf, docutils and mammoth are slow.

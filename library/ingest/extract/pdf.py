@@ -125,7 +125,7 @@ def extract(source: Source, options: "ExtractOptions") -> ExtractedDocument:
             pictures, problems = _pictures(reader, texts, source.name, options.max_image_pixels)
         except _BROKEN as error:
             raise ExtractionError(f"{source.name}: not readable: it is no PDF, or a broken one") from error
-    if not any(texts):
+    if not any(texts) and not (options.reads_pictures and pictures):
         raise NoText(f"{source.name}: no text: {len(texts)} pages without any, perhaps scanned")
     empty = [number for number, text in enumerate(texts, 1) if not text]
     return ExtractedDocument(
