@@ -125,6 +125,8 @@ def server_environment(chaos: Chaos, folder: Path) -> dict[str, str]:
         **{"EMBEDDING_API_KEY": models.key, "EMBEDDING_DIMENSIONS": str(models.dimensions)},
         **{"RERANKER_URL": models.url, "RERANKER_MODEL": models.reranker_model, "RERANKER_API_KEY": models.key},
         "SEARCH_LEG_TIMEOUT": str(BUDGET),
+        # Out of the cache the answers would stay whole, whatever is down.
+        "SEARCH_CACHE_TTL": "0",
     }
     environment.pop("PROMETHEUS_MULTIPROC_DIR", None)
     return environment

@@ -31,9 +31,10 @@ def allowed_library_uids(user: Any) -> frozenset[str] | None:
     if user.is_authenticated and user.is_active and (user.is_staff or user.is_superuser):
         return None
     visibilities = _visibilities(user)
-    granted = _granted(user)
     records = dict(LibraryAccess.objects.values_list("uid", "visibility"))
-    seen = {uid for uid, visibility in records.items() if visibility in visibilities or uid in granted}
+    seen = {uid for uid, visibility in records.items() if visibility in visibilities}
+    if len(seen) < len(records):
+        seen |= _granted(user) & records.keys()
     unrecorded_are_seen = access_config().default_visibility in visibilities
     if unrecorded_are_seen and len(seen) == len(records):
         return None

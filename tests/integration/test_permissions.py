@@ -1,5 +1,6 @@
 """Who sees what: one table of callers, ways in and legs, every cell asserted, with the cache on."""
 
+import base64
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from library.models import LibraryAccess, LibraryGrant
 from library.services.access import allowed_library_uids
 from library.services.types import Scope
 from library.services.visibility import set_visibility
+from tests import documents
 from tests.api_client import CONCEPTS, SEARCH, post
 from tests.builder import settle
 
@@ -129,6 +131,8 @@ def ways(shelf: Shelf) -> Iterator[tuple[str, Callable[[Client], Any]]]:
     yield "api search/fulltext", api({}, SEARCH + "fulltext/")
     yield "api search, re-ranked", api({"rerank": True})
     yield "api libraries", get("/api/v1/library/libraries/")
+    picture = base64.b64encode(documents.picture("red", (40, 30))).decode("ascii")
+    yield "api search by picture", api({"query": "", "query_image": picture})
     yield "page search", get("/library/search/", query=QUERY)
 
 
@@ -161,10 +165,15 @@ def test_every_caller_sees_what_is_theirs_and_no_trace_of_the_rest(shelf: Shelf,
                 ]
             for visibility in VISIBILITIES:
                 cells += 1
-                status = client.get(f"/library/images/{shelf.images[visibility]}/").status_code
-                expected = 302 if not seen else 200 if visibility in seen else 404
-                if status != expected:
-                    wrong.append(f"{name}, public {public}, image of {visibility}: {status}, not {expected}")
+                for prefix, refused in (("/library/images/", 302), ("/api/v1/library/images/", 401)):
+                    for path in (
+                        f"{prefix}{shelf.images[visibility]}/",
+                        f"{prefix}{shelf.images[visibility]}/thumbnail/",
+                    ):
+                        status = client.get(path).status_code
+                        expected = refused if not seen else 200 if visibility in seen else 404
+                        if status != expected:
+                            wrong.append(f"{name}, public {public}, {path} of {visibility}: {status}, not {expected}")
             hidden = f"{CONCEPTS}{concept_uid('zanzibar protocol')}/graph/"
             cells += 1
             expected = 401 if not seen else 200 if "private" in seen else 404
@@ -188,7 +197,7 @@ def _faults(shelf: Shelf, way: str, answer: Any, seen: tuple[str, ...]) -> list[
         return [f"{answer.status_code}: {answer.content[:200]!r}"]
     text = answer.content.decode()
     faults = _leaks(shelf, text, seen)
-    if "concept" not in way:
+    if "concept" not in way and "picture" not in way:
         marks = {"api libraries": "Library {}"}.get(way, "mark{}")
         faults += [f"{one} is missing" for one in seen if marks.format(one) not in text]
     if way.endswith("again") and json.loads(text)["cached"] is not True:

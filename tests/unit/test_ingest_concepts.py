@@ -1,6 +1,6 @@
 """Concepts: names, titles, abbreviations; what is none."""
 
-from library.graph.concept_scope import ConceptState, pair_counts, with_item
+from library.graph.concept_scope import ConceptState, Naming, pair_counts, seen_as, with_item, without_library
 from library.graph.records import ConceptRecord, Place, concept_key
 from library.ingest.concepts import MAX_CHUNK_CONCEPTS, ConceptFinder
 from library.ingest.keyphrases import stop_words
@@ -104,6 +104,7 @@ def test_a_title_names_a_concept_and_scope_is_sorted_and_kept_once() -> None:
         ("lib", "zoo"),
         ("music", "technical"),
         ("col", "zcol"),
+        (Naming("lib", "title", "Demon Dice", ("DD",)).written(),),
     )
     assert with_item(after, ConceptRecord("demon dice", "Demon Dice", "title", ("DD",)), PLACE) == after
 
@@ -111,3 +112,15 @@ def test_a_title_names_a_concept_and_scope_is_sorted_and_kept_once() -> None:
 def test_pairs_are_counted_once_a_chunk_among_the_strongest_only() -> None:
     chunks = [[("b", 0), ("a", 1), ("z", 5)], [("a", 0), ("b", 4)]]
     assert dict(pair_counts(chunks)) == {("a", "b"): 2}
+
+
+def test_each_library_has_its_own_names_for_a_concept_and_shows_no_others() -> None:
+    state = ConceptState("dice", "dice", "phrase", (), (), (), ())
+    state = with_item(state, ConceptRecord("dice", "Dice", "name", ("D6",)), Place("a", "technical", "ac"))
+    state = with_item(state, ConceptRecord("dice", "DICE", "title", ("Code Zebra",)), Place("b", "technical", "bc"))
+    row = {"name": state.name, "concept_type": state.kind, "aliases": state.aliases, "namings": state.namings}
+    assert seen_as(row, None)[0] == "DICE"
+    assert seen_as(row, ["a"]) == ("Dice", "name", ("D6",))
+    assert seen_as(row, ["b"]) == ("DICE", "title", ("Code Zebra",))
+    assert seen_as(row, ["a", "b"]) == ("DICE", "title", ("Code Zebra", "D6", "Dice"))
+    assert without_library(state.namings, "b") == [Naming("a", "name", "Dice", ("D6",)).written()]
