@@ -31,12 +31,17 @@ class Recording:
         self.max_tokens = client.max_tokens
         self.tokenizer_path = client.tokenizer_path
         self.max_batch = client.max_batch
+        self.takes_pictures = client.takes_pictures
         self.texts: list[str] = []
 
     def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         """As the client does."""
         self.texts += texts
         return self._client.embed_passages(texts)
+
+    def embed_pictures(self, pictures: Sequence[bytes]) -> list[list[float]]:
+        """As the client does."""
+        return self._client.embed_pictures(pictures)
 
 
 def take_in(bench: Bench, dataset: Dataset, beside_bare: bool) -> dict[str, Any]:
