@@ -71,6 +71,7 @@ class ModelConfig:
     reranker_text: str
     embedding_timeout: float
     embedding_batch_size: int
+    llm_timeout: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class IngestConfig:
     max_image_pixels: int
     batch_items: int
     workers: int
+    concepts: str
     ocr: str
     ocr_languages: str
 
@@ -183,6 +185,7 @@ def model_config() -> ModelConfig:
         reranker_text=_choice("RERANKER_TEXT", "full", ("full", "preview")),
         embedding_timeout=_seconds("EMBEDDING_TIMEOUT", 120.0),
         embedding_batch_size=_positive("EMBEDDING_BATCH_SIZE", 32),
+        llm_timeout=_seconds("LLM_TIMEOUT", 60.0),
     )
 
 
@@ -193,6 +196,7 @@ def ingest_config() -> IngestConfig:
         max_image_pixels=_positive("INGEST_MAX_IMAGE_MEGAPIXELS", 100) * 1_000_000,
         batch_items=_positive("INGEST_BATCH_ITEMS", 64),
         workers=_positive("INGEST_WORKERS", 2),
+        concepts=_choice("INGEST_CONCEPTS", "builtin", ("builtin", "llm")),
         ocr=_choice("INGEST_OCR", "auto", ("auto", "on", "off")),
         ocr_languages=str(_get("INGEST_OCR_LANGUAGES", "eng")),
     )

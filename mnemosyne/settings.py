@@ -218,9 +218,18 @@ elif _models is not None and MODEL_SERVER_URL_NAMED is None:
         "api_type": "synesis",
     }
 
+LLM_TIMEOUT = env.float("LLM_TIMEOUT", 60.0)
+if env.str("LLM_URL", ""):
+    LIBRARY_SYSTEM_MODELS["chat"] = {
+        "base_url": env.str("LLM_URL"),
+        "api_key": env.str("LLM_API_KEY", ""),
+        "model": env.str("LLM_MODEL", ""),
+    }
+
 # --- ingest and operation -----------------------------------------------------------------------------------
 INGEST_MAX_FILE_MB = env.int("INGEST_MAX_FILE_MB", 200)
 INGEST_MAX_IMAGE_MEGAPIXELS = env.int("INGEST_MAX_IMAGE_MEGAPIXELS", 100)
+INGEST_CONCEPTS = env.str("INGEST_CONCEPTS", "builtin")
 INGEST_OCR = env.str("INGEST_OCR", "auto")
 INGEST_OCR_LANGUAGES = env.str("INGEST_OCR_LANGUAGES", "eng")
 INGEST_BATCH_ITEMS = env.int("INGEST_BATCH_ITEMS", 64)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from library.graph import session
 from library.graph.concept_scope import SEPARATOR, seen_as
-from library.graph.records import concept_key
+from library.graph.records import TOGETHER, concept_key
 from library.services.types import Scope
 
 # A count is exact up to this many edges of a concept and a lower bound above.
@@ -103,8 +103,11 @@ ORDER BY uid LIMIT $limit
 CONCEPT_RELATED_QUERY: Final = f"""
 MATCH (:Concept {{uid: $uid}})-[r:RELATED_TO]-(c:Concept)
 WITH r, c LIMIT $cap WHERE c.uid <> $uid AND {EDGE_VISIBLE} AND {CONCEPT_VISIBLE}
-WITH c, max(coalesce(r.weight, 1.0)) AS weight
-RETURN c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases, c.namings AS namings, weight
+WITH c, max(coalesce(r.weight, 1.0)) AS weight,
+     collect(DISTINCT CASE WHEN r.relation_type <> $together
+       THEN [r.relation_type, startNode(r).uid = $uid] END) AS relations
+RETURN c.uid AS uid, c.name AS name, c.concept_type AS concept_type, c.aliases AS aliases, c.namings AS namings, weight,
+       relations
 ORDER BY weight DESC, uid LIMIT $limit
 """
 IMAGE_KEY_QUERY: Final = f"""
@@ -188,11 +191,12 @@ class ImageEntry:
 
 @dataclass(frozen=True, slots=True)
 class RelatedConcept:
-    """A concept that occurs together with another."""
+    """A concept that occurs together with another. `relations` say how, in words, where a text says so."""
 
     uid: str
     name: str
     weight: float
+    relations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +278,7 @@ def concept_detail(scope: Scope, uid: str) -> ConceptDetail | None:
         return None
 
     def rows(query: str, limit: int) -> list[dict[str, Any]]:
-        parameters = {**visible, "uid": uid, "limit": limit, "cap": EDGE_CAP}
+        parameters = {**visible, "uid": uid, "limit": limit, "cap": EDGE_CAP, "together": TOGETHER}
         return [dict(row) for row in session.read(query, parameters, READ_TIMEOUT)]
 
     return ConceptDetail(
@@ -283,7 +287,7 @@ def concept_detail(scope: Scope, uid: str) -> ConceptDetail | None:
         tuple(ItemEntry(**row) for row in rows(CONCEPT_ITEMS_QUERY, SHOWN_ITEMS)),
         tuple(_image(row) for row in rows(CONCEPT_IMAGES_QUERY, SHOWN_IMAGES)),
         tuple(
-            RelatedConcept(row["uid"], seen_as(row, visible["uids"])[0], row["weight"])
+            RelatedConcept(row["uid"], seen_as(row, visible["uids"])[0], row["weight"], _relations(row["relations"]))
             for row in rows(CONCEPT_RELATED_QUERY, SHOWN_RELATED)
         ),
     )
@@ -309,6 +313,12 @@ def _concept_entry(row: Mapping[str, Any], uids: list[str] | None) -> ConceptEnt
         item_count=row["item_count"],
         image_count=row["image_count"],
     )
+
+
+def _relations(found: list[tuple[str, bool]]) -> tuple[str, ...]:
+    """'part of' where the concept shown is part of the other, 'part of this' where it is the other way round."""
+    words = (f"{kind.replace('_', ' ')}{'' if outwards else ' this'}" for kind, outwards in found)
+    return tuple(sorted(words))
 
 
 def _passage(row: dict[str, Any]) -> Passage:

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 
 from library.graph import browse, session
 from library.graph.concept_scope import seen_as
+from library.graph.records import TOGETHER
 from library.services.types import Scope
 
 MAX_NODES: Final = 200
@@ -31,10 +32,12 @@ MATCH (a:Concept {{uid: source}})
 CALL (a) {{
   MATCH (a)-[r:RELATED_TO]-(b:Concept)
   WITH r, b LIMIT $cap WHERE b.uid IN $uids_shown AND a.uid < b.uid AND {browse.EDGE_VISIBLE}
-  RETURN b.uid AS target, max(coalesce(r.weight, 1.0)) AS weight
+  WITH r, b, coalesce(r.relation_type, $together) AS relation
+  RETURN b.uid AS target, relation, relation <> $together AND startNode(r) = b AS turned,
+         max(coalesce(r.weight, 1.0)) AS weight
 }}
-RETURN source, target, weight
-ORDER BY source, target
+RETURN source, target, relation, turned, weight
+ORDER BY source, target, relation, turned
 """
 
 
@@ -51,12 +54,17 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """RELATED_TO between concepts, once a pair; REFERENCES from an item to the concept asked for."""
+    """RELATED_TO between concepts, once a pair and relation; REFERENCES from an item to the concept asked for.
+
+    `relation` is how the source stands to the target; `together`, which goes both ways, where they are only mentioned
+    side by side, '' for REFERENCES.
+    """
 
     source: str
     target: str
     type: Literal["RELATED_TO", "REFERENCES"]
     weight: float
+    relation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,15 @@ def _items(visible: dict[str, Any], uid: str) -> tuple[list[GraphNode], list[Gra
 
 
 def _edges_among(visible: dict[str, Any], uids: list[str]) -> list[GraphEdge]:
-    parameters = {**visible, "uids_shown": uids, "cap": browse.EDGE_CAP}
+    parameters = {**visible, "uids_shown": uids, "cap": browse.EDGE_CAP, "together": TOGETHER}
     rows = session.read(EDGES_AMONG_QUERY, parameters, browse.READ_TIMEOUT)
-    return [GraphEdge(row["source"], row["target"], "RELATED_TO", row["weight"]) for row in rows]
+    return [
+        GraphEdge(
+            row["target"] if row["turned"] else row["source"],
+            row["source"] if row["turned"] else row["target"],
+            "RELATED_TO",
+            row["weight"],
+            row["relation"],
+        )
+        for row in rows
+    ]

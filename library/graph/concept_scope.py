@@ -89,12 +89,17 @@ def with_item(state: ConceptState, record: ConceptRecord, place: Place) -> Conce
 def _renamed(kind: str, name: str, aliases: tuple[str, ...], record: ConceptRecord) -> tuple[str, str, tuple[str, ...]]:
     """Kind, name and aliases once a record has been added to them."""
     others = [record.name, *record.aliases]
-    if _KIND_ORDER[record.kind] > _KIND_ORDER.get(kind, 0):
+    if _order(record.kind) > _order(kind):
         others.append(name)
         kind, name = record.kind, record.name
     added = [alias for alias in dict.fromkeys(others) if alias != name and alias not in aliases]
     kept = tuple(alias for alias in aliases if alias != name)
     return kind, name, tuple(sorted((*kept, *added[: max(0, MAX_ALIASES - len(kept))])))
+
+
+def _order(kind: str) -> float:
+    """A type that a chat model gave says more than a phrase or a name, and less than a title."""
+    return _KIND_ORDER.get(kind, 1.5 if kind else 0)
 
 
 def _named(namings: tuple[str, ...], record: ConceptRecord, library_uid: str) -> tuple[str, ...]:
@@ -121,7 +126,7 @@ def seen_as(row: Mapping[str, Any], uids: Collection[str] | None) -> tuple[str, 
     namings = [naming for naming in map(Naming.read, row["namings"]) if naming.library_uid in uids]
     if not namings:
         return known
-    first, *others = sorted(namings, key=lambda naming: (-_KIND_ORDER.get(naming.kind, 0), naming.library_uid))
+    first, *others = sorted(namings, key=lambda naming: (-_order(naming.kind), naming.library_uid))
     for other in others:
         first = first.with_record(ConceptRecord("", other.name, other.kind, other.aliases))
     return first.name, first.kind, first.aliases

@@ -66,7 +66,8 @@ MATCH (i:Item {uid: uid})
 RETURN uid AS item_uid,
        COLLECT { MATCH (i)-[:REFERENCES]->(k:Concept) RETURN k.key } AS refers,
        COLLECT { MATCH (i)-[:HAS_IMAGE]->(:Image)-[:DEPICTS]->(k:Concept) RETURN k.key } AS depicts,
-       COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) RETURN p.s3_key } AS storage_keys
+       COLLECT { MATCH (i)-[:HAS_IMAGE]->(p:Image) RETURN p.s3_key } AS storage_keys,
+       coalesce(i.relations, []) AS relations
 """
 
 # `_lock` is the write that takes the lock; it is gone before the transaction ends and touches no index.
@@ -122,7 +123,7 @@ UNWIND $items AS row
 MATCH (i:Item {uid: row.uid})
 MATCH (col:Collection {uid: $collection_uid})
 SET i.title = row.title, i.item_type = row.item_type, i.content_hash = row.content_hash, i.status = row.status,
-    i.error = row.error, i.library_uid = $library_uid, i.library_type = $library_type,
+    i.error = row.error, i.relations = row.relations, i.library_uid = $library_uid, i.library_type = $library_type,
     i.collection_uid = $collection_uid
 WITH i, col, row
 OPTIONAL MATCH (other:Collection)-[r:CONTAINS]->(i) WHERE other.uid <> $collection_uid
@@ -186,22 +187,23 @@ WITH e, row
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.embedding)
 """
 
-# One direction only, from the smaller key to the greater, and one relation a library: what a library makes of two
-# concepts is shown only to those who see the library. `count` is the number of its chunks in which both are
-# among the strongest mentions; it is moved by differences, so that nothing grows when an item comes again.
+# Concepts that are merely mentioned `together` are related from the smaller key to the greater, others as the text
+# says; each library has its own relations: what it makes of two concepts is shown only to those who see it. `count` is
+# the number of its chunks in which both are among the strongest mentions, or of its items that say so; it is moved by
+# differences, so that nothing grows when an item comes again.
 RELATE_QUERY: Final = """
 UNWIND $pairs AS row
 MATCH (a:Concept {key: row.a})
 MATCH (b:Concept {key: row.b})
-MERGE (a)-[r:RELATED_TO {library_uid: row.library_uid}]->(b)
+MERGE (a)-[r:RELATED_TO {library_uid: row.library_uid, relation_type: row.type}]->(b)
 SET r.count = coalesce(r.count, 0) + row.delta
 SET r.weight = 1.0 - 0.5 ^ r.count
 """
 
 UNRELATE_QUERY: Final = """
 UNWIND $pairs AS row
-MATCH (:Concept {key: row.a})-[r:RELATED_TO {library_uid: row.library_uid}]->(:Concept {key: row.b})
-WHERE r.count <= 0
+MATCH (a:Concept {key: row.a})-[r:RELATED_TO {library_uid: row.library_uid, relation_type: row.type}]->(b:Concept)
+WHERE b.key = row.b AND r.count <= 0
 DELETE r
 """
 

@@ -8,6 +8,10 @@ from uuid import UUID, uuid5
 
 # Namespace of every deterministic uid of the graph; changing it orphans all that was ever written.
 NAMESPACE: Final = UUID("5c1f6a52-0d0e-4f55-9d61-6d6e656d6f73")
+# How one concept stands to another, where a text says so; `together` is all that is known where two are merely
+# mentioned side by side.
+TOGETHER: Final = "together"
+RELATION_TYPES: Final = ("part_of", "kind_of", "created_by", "located_in", "causes", "uses", "member_of", "related_to")
 # Neo4j refuses index entries of about 8 kB; a concept is a name, not a sentence.
 MAX_KEY_CHARS: Final = 200
 
@@ -33,8 +37,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """From one concept's key to another's, of one of `RELATION_TYPES`."""
+
+    start: str
+    to: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConceptRecord:
-    """A concept as one item knows it. `kind` is title, name or phrase."""
+    """A concept as one item knows it. `kind` is title, name or phrase, or a type that a chat model gave it."""
 
     key: str
     name: str
@@ -96,3 +109,4 @@ class ItemRecord:
     concepts: tuple[ConceptRecord, ...]
     status: str = "ready"
     error: str = ""
+    relations: tuple[Relation, ...] = ()

@@ -11,12 +11,21 @@ from neo4j import ManagedTransaction
 from library.exceptions import InvalidRequest, NotConfigured
 from library.graph import ingest_queries as q
 from library.graph import session
-from library.graph.concept_scope import ConceptState, pair_counts, with_item, without_library
-from library.graph.records import ChunkRecord, ConceptRecord, ImageRecord, ItemRecord, Mention, Place, stable_uid
+from library.graph.concept_scope import SEPARATOR, ConceptState, pair_counts, with_item, without_library
+from library.graph.records import (
+    TOGETHER,
+    ChunkRecord,
+    ConceptRecord,
+    ImageRecord,
+    ItemRecord,
+    Mention,
+    Place,
+    stable_uid,
+)
 
 PREVIEW_CHARS: Final = 500
-# A library, and two keys of concepts that its chunks bring together.
-Pair = tuple[str, str, str]
+# A library, two keys of concepts that it relates, and how.
+Pair = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,8 @@ def write_items(place: Place, items: Sequence[ItemRecord], model: str) -> WriteR
             place.library_uid,
             (((mention.key, mention.rank) for mention in chunk.mentions) for item in fresh for chunk in item.chunks),
         )
+        for item in fresh:
+            new_pairs.update((place.library_uid, one.start, one.to, one.type) for one in item.relations)
         _relate(tx, new_pairs, before.pairs)
         _release(tx, fresh, before, place)
         kept = {chunk.storage_key for item in fresh for chunk in item.chunks} | {
@@ -169,13 +180,15 @@ def _read_before(tx: ManagedTransaction, rows: Sequence[dict[str, Any]]) -> _Bef
         before.keys[row["item_uid"]].update(key for key, _ in row["mentions"])
         before.files.add(row["storage_key"])
     for row in _run(tx, q.OLD_LINKS_QUERY, uids=uids):
+        library = before.places[row["item_uid"]].library_uid
+        before.pairs.update((library, *text.split(SEPARATOR)) for text in row["relations"])
         before.keys[row["item_uid"]].update(row["refers"], row["depicts"])
         before.files.update(row["storage_keys"])
     return before
 
 
 def _pairs_of(library_uid: str, chunks: Iterable[Iterable[tuple[str, int]]]) -> Counter[Pair]:
-    return Counter({(library_uid, a, b): count for (a, b), count in pair_counts(chunks).items()})
+    return Counter({(library_uid, a, b, TOGETHER): count for (a, b), count in pair_counts(chunks).items()})
 
 
 def _lock_concepts(tx: ManagedTransaction, items: Sequence[ItemRecord], before: _Before, place: Place) -> None:
@@ -237,6 +250,7 @@ def _item_row(item: ItemRecord) -> dict[str, Any]:
         "status": item.status,
         "error": item.error,
         "references": _mentions(item.references),
+        "relations": [SEPARATOR.join((one.start, one.to, one.type)) for one in item.relations],
     }
 
 
@@ -275,7 +289,8 @@ def _image_row(item_uid: str, image: ImageRecord) -> dict[str, Any]:
 def _relate(tx: ManagedTransaction, after: Counter[Pair], before: Counter[Pair]) -> None:
     """Move the counts of RELATED_TO by the difference between what the items hold now and held before."""
     moved = {pair: after[pair] - before[pair] for pair in sorted(after.keys() | before.keys())}
-    rows = {pair: {"library_uid": pair[0], "a": pair[1], "b": pair[2], "delta": n} for pair, n in moved.items() if n}
+    names = ("library_uid", "a", "b", "type")
+    rows = {pair: {**dict(zip(names, pair, strict=True)), "delta": n} for pair, n in moved.items() if n}
     _run_each(tx, q.RELATE_QUERY, pairs=list(rows.values()))
     _run_each(tx, q.UNRELATE_QUERY, pairs=[row for pair, row in rows.items() if moved[pair] < 0])
 
@@ -369,7 +384,7 @@ def move_item(uid: str, collection_uid: str) -> None:
         _run(tx, q.ADD_CONCEPT_SCOPE_QUERY, keys=keys, **asdict(place))
         old = before.places.get(uid)
         if old is not None and old != place:
-            moved = Counter({(place.library_uid, a, b): count for (_, a, b), count in before.pairs.items()})
+            moved = Counter({(place.library_uid, *pair[1:]): count for pair, count in before.pairs.items()})
             _relate(tx, moved, before.pairs)
             unscope(tx, old, keys)
 

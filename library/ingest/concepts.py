@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from library.graph.records import ConceptRecord, Mention, concept_key
+from library.graph.records import ConceptRecord, Mention, Relation, concept_key
 from library.ingest.keyphrases import guess_language, keyphrases, stop_words
 from library.ingest.names import find_abbreviations, find_names, words_of
 from library.ingest.titles import TitleIndex, base_name, title_name
@@ -30,6 +30,7 @@ class ItemConcepts:
     mentions: tuple[tuple[Mention, ...], ...]
     depicts: tuple[tuple[Mention, ...], ...]
     references: tuple[Mention, ...]
+    relations: tuple[Relation, ...] = ()
 
 
 @dataclass(slots=True)

@@ -1,10 +1,11 @@
 """Vectors for many items at once, and which single items the model refuses."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from library.exceptions import ModelError, ModelUnavailable
+from library.ingest.concepts import ItemConcepts
 from library.ingest.prepare import Prepared, Vector
 
 
@@ -34,6 +35,9 @@ class Embedded:
     vectors: dict[str | bytes, Vector]
     failed: dict[str, str]
     down: bool = False
+    # By uid, where a chat model was asked: what it found, and why it was not used.
+    concepts: Mapping[str, ItemConcepts] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
 
 def embed_items(embedder: Embedder, items: Sequence[Prepared]) -> Embedded:

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from django.core.files.storage import Storage
 
@@ -18,8 +18,13 @@ from library.ingest.prepare import Preparation, Prepared, failed_title, item_uid
 from library.ingest.report import IngestReport, Outcome, Status
 from library.ingest.sources import Source, fingerprint
 
+if TYPE_CHECKING:
+    from library.ingest.llm_concepts import LlmConcepts
+
 # Raise when the same file would become something else: every item is then taken in anew.
 INGEST_VERSION: Final = "3"
+# Chat calls side by side, for each batch on its way.
+LLM_WORKERS: Final = 4
 # After so many batches in a row that the service did not answer, the rest is not tried.
 _GIVE_UP_AFTER: Final = 2
 
@@ -45,6 +50,7 @@ class Ingest:
     progress: Callable[[int], None] = _ignore
     after_batch: Callable[[], None] = lambda: None
     changed: Callable[[], None] = lambda: None
+    llm: "LlmConcepts | None" = None
     report: IngestReport = field(default_factory=IngestReport)
     _unanswered: int = 0
 
@@ -114,6 +120,7 @@ class Ingest:
             f"{sizes.tokens}/{sizes.overlap}/{sizes.model_limit}",
             self.preparation.options.encoding or "",
             *(["pictures"] if self.embedder.takes_pictures else []),
+            *([f"concepts by {self.llm.chat.name}"] if self.llm is not None else []),
             *(["ocr"] if self.preparation.read_text is not None else []),
         )
 
@@ -145,7 +152,17 @@ class Ingest:
         if self._unanswered >= _GIVE_UP_AFTER:
             reason = "the embedding service did not answer for the items before; this one was not tried"
             return Embedded({}, dict.fromkeys((item.uid for item in batch), reason), down=True)
-        return embed_items(self.embedder, batch)
+        embedded = embed_items(self.embedder, batch)
+        return embedded if self.llm is None or embedded.down else self._with_concepts(batch, embedded, self.llm)
+
+    def _with_concepts(self, batch: list[Prepared], embedded: Embedded, llm: "LlmConcepts") -> Embedded:
+        """Ask the chat model for the concepts of all items of a batch, some side by side."""
+        whole = [item for item in batch if item.uid not in embedded.failed]
+        with ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="concepts") as pool:
+            found = list(pool.map(lambda item: llm.find(item.passages, item.concepts), whole))
+        concepts = {item.uid: concepts for item, (concepts, _) in zip(whole, found, strict=True)}
+        remarks = {item.uid: remark for item, (_, remark) in zip(whole, found, strict=True) if remark}
+        return replace(embedded, concepts=concepts, remarks=remarks)
 
     def _finish(self, batch: list[Prepared], future: Future[Embedded]) -> None:
         embedded = future.result()
@@ -155,7 +172,9 @@ class Ingest:
             if item.uid in embedded.failed:
                 self._fail(item.source, item.uid, _named(item.source, embedded.failed[item.uid]))
             else:
-                whole.append(item)
+                whole.append(replace(item, concepts=embedded.concepts.get(item.uid, item.concepts)))
+                if item.uid in embedded.remarks:
+                    self.report.warnings.append((item.source.name, embedded.remarks[item.uid]))
         if whole and not self._write(whole, embedded) and len(whole) > 1:
             for item in whole:
                 self._write([item], embedded)

@@ -129,6 +129,7 @@ class Prepared:
             images,
             self.concepts.references,
             self.concepts.concepts,
+            relations=self.concepts.relations,
         )
 
 

@@ -4,14 +4,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from django.core.files.storage import default_storage
 
 from library.conf import access_config, index_config, ingest_config
 from library.content_types import CONTENT_TYPES
-from library.exceptions import GraphError, InvalidRequest
+from library.exceptions import GraphError, InvalidRequest, NotConfigured
 from library.graph import schema, writer
 from library.graph.records import Place
 from library.ingest.chunk import ChunkSizes
@@ -30,6 +30,11 @@ from library.services import usage
 from library.services.embeddings import EmbeddingClient
 from library.services.visibility import set_visibility
 
+if TYPE_CHECKING:
+    from library.ingest.llm_concepts import LlmConcepts
+
+# What finds concepts: the built-in finder, or a chat model.
+EXTRACTORS: Final = ("builtin", "llm")
 DEFAULT_COLLECTION: Final = "General"
 MAX_NAME_CHARS: Final = 200
 
@@ -38,7 +43,8 @@ MAX_NAME_CHARS: Final = 200
 class IngestRequest:
     """What to take in and where to put it. Raises `InvalidRequest` naming the field.
 
-    `visibility` None leaves a library as visible as it is, and a new one as the settings say.
+    `concepts` names the extractor, None the one of the settings. `visibility` None leaves a library as visible as it
+    is, and a new one as the settings say.
     """
 
     paths: tuple[Path, ...]
@@ -48,6 +54,7 @@ class IngestRequest:
     encoding: str | None = None
     base: Path | None = None
     visibility: str | None = None
+    concepts: str | None = None
 
     def __post_init__(self) -> None:
         if self.library_type not in CONTENT_TYPES:
@@ -58,6 +65,8 @@ class IngestRequest:
         if self.visibility is not None and self.visibility not in LibraryAccess.Visibility.values:
             allowed = ", ".join(LibraryAccess.Visibility.values)
             raise InvalidRequest("visibility", f"must be one of {allowed}, not {self.visibility!r}")
+        if self.concepts is not None and self.concepts not in EXTRACTORS:
+            raise InvalidRequest("concepts", f"must be one of {', '.join(EXTRACTORS)}, not {self.concepts!r}")
         if self.encoding is not None and not known_encoding(self.encoding):
             raise InvalidRequest("encoding", f"{self.encoding!r} is no encoding that Python knows")
 
@@ -108,6 +117,7 @@ def ingest(
     """
     records: deque[usage.UsageRecord] = deque()
     client: Embedder = EmbeddingClient.from_system(records.append) if embedder is None else embedder
+    llm = _llm(request, records.append)
     found = find_sources(request.paths, request.base)
     schema.ensure(client.dimensions, index_config())
     place = open_place(request.library.strip(), request.library_type, request.collection.strip(), request.visibility)
@@ -122,6 +132,7 @@ def ingest(
         in_flight=config.workers,
         progress=progress,
         after_batch=lambda: usage.write(_drained(records)),
+        llm=llm,
         changed=lambda: LibraryAccess.touch([place.library_uid]),
     )
     try:
@@ -132,6 +143,23 @@ def ingest(
         reason = f"{path.suffix or 'no suffix'} is no format that is taken in"
         report.outcomes.append(Outcome(path.as_posix(), path.name, "skipped", reason))
     return report
+
+
+def _llm(request: IngestRequest, record: Callable[[usage.UsageRecord], None]) -> "LlmConcepts | None":
+    """The chat model's extractor where it is asked for. Raises `NotConfigured` where there is no such model."""
+    if (request.concepts or ingest_config().concepts) != "llm":
+        return None
+    # Loaded for whoever asks for it: pydantic takes a moment.
+    from library.ingest.llm_concepts import LlmConcepts
+    from library.services.llm import ChatClient
+
+    try:
+        return LlmConcepts(ChatClient.from_system(record))
+    except NotConfigured as error:
+        raise NotConfigured(
+            "Concepts by a chat model need one. Set LLM_URL and LLM_MODEL and run 'manage.py setup_models', or mark a "
+            "chat model as the system's in the admin pages; or leave out '--concepts llm'."
+        ) from error
 
 
 def _preparation(request: IngestRequest, client: Embedder, found: Found, place: Place) -> Preparation:

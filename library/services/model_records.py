@@ -10,8 +10,12 @@ from django.db import models, transaction
 from library.exceptions import InvalidRequest, NotConfigured
 from library.models import AIModel, ModelAPI
 
-API_NAMES: Final = {"embedding": "System embedding service", "reranker": "System reranker service"}
-_DEFAULT_API_TYPES: Final = {"embedding": "openai", "reranker": "synesis"}
+API_NAMES: Final = {
+    "embedding": "System embedding service",
+    "reranker": "System reranker service",
+    "chat": "System chat service",
+}
+_DEFAULT_API_TYPES: Final = {"embedding": "openai", "reranker": "synesis", "chat": "openai"}
 
 Outcome = Literal["created", "updated", "unchanged"]
 
@@ -44,7 +48,7 @@ def record_system_models(configured: Mapping[str, Mapping[str, Any]]) -> Iterato
 
 def _checked(role: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields of the service's and of the model's record."""
-    prefix = role.upper()
+    prefix = "LLM" if role == "chat" else role.upper()
     address = str(given.get("base_url", "")).rstrip("/").removesuffix("/v1")
     if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
         raise InvalidRequest(f"{prefix}_URL", f"must be an http or https address, not {address!r}")

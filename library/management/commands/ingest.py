@@ -12,7 +12,7 @@ from tqdm import tqdm
 from library.content_types import CONTENT_TYPES
 from library.exceptions import MnemosyneError
 from library.ingest.report import IngestReport
-from library.ingest.run import DEFAULT_COLLECTION, IngestRequest, ingest
+from library.ingest.run import DEFAULT_COLLECTION, EXTRACTORS, IngestRequest, ingest
 from library.models import LibraryAccess
 
 
@@ -37,6 +37,12 @@ class Command(BaseCommand):
             help="who sees the library beside staff: those with a grant, all who are signed in, or anyone; "
             "without it, a library stays as it is, and a new one is what LIBRARY_DEFAULT_VISIBILITY says",
         )
+        parser.add_argument(
+            "--concepts",
+            choices=EXTRACTORS,
+            help="who finds concepts: the built-in finder, or the system's chat model, which costs calls; "
+            "default: INGEST_CONCEPTS",
+        )
         parser.add_argument("--encoding", help="of text files that are not UTF-8, for example cp1252")
         parser.add_argument(
             "--base", type=Path, help="identify files by their path below this folder, not by their absolute path"
@@ -55,6 +61,7 @@ class Command(BaseCommand):
                 options["encoding"],
                 options["base"],
                 options["visibility"],
+                options["concepts"],
             )
             with tqdm(unit="item", desc=options["library"], disable=options["quiet"] or None, file=sys.stderr) as bar:
                 report = ingest(request, progress=lambda done: _advance(bar, done), total=bar.reset)
