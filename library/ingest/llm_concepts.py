@@ -136,10 +136,11 @@ def _merged(passages: Sequence[Passage], found: dict[int, FoundInPassage], known
         mentions.append(tuple(replace(one, rank=rank) for rank, one in enumerate(kept[:MAX_CHUNK_CONCEPTS])))
     references = _references(mentions, known, titles.keys())
     used = {mention.key for row in (*mentions, *known.depicts, references) for mention in row}
-    used |= {key for relation in relations for key in (relation.start, relation.to)}
+    # A concept that nothing mentions is none: what was cut off takes its relations with it.
+    stated = tuple(relation for relation in relations if relation.start in used and relation.to in used)
     named = {record.key: record for record in known.concepts} | records | titles
     concepts = tuple(named[key] for key in sorted(used))
-    return ItemConcepts(concepts, tuple(mentions), known.depicts, references, tuple(relations))
+    return ItemConcepts(concepts, tuple(mentions), known.depicts, references, stated)
 
 
 def _mentions(entry: FoundInPassage, records: dict[str, ConceptRecord], taken: set[str]) -> Iterator[Mention]:
