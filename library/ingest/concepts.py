@@ -19,6 +19,9 @@ _NAME: Final = 0.6
 _AGAIN: Final = 0.05
 _KIND_ORDER: Final = {"phrase": 0, "name": 1, "title": 2}
 _CODE: Final = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*[.:!?]?[ \t]*#*[ \t]*(?:\n|\Z)", re.MULTILINE)
+# A line that goes on in the next one: a name may stand across the two.
+_WRAPPED: Final = re.compile(r"(?<=[\w,;)\"'\u2019\u201d])\n(?=[\w(\"'\u2018\u201c])")
 _MARKUP: Final = re.compile(r"^#{1,6}\s+|[*`|<>\\]+|https?://\S+|^[ \t]*(?:[-+]|\d+[.)])[ \t]+", re.MULTILINE)
 
 
@@ -149,8 +152,9 @@ class _Overlaps:
 
 
 def prose(text: str) -> str:
-    """A Markdown text without code blocks, addresses and markup."""
-    return _MARKUP.sub(" ", _CODE.sub("\n", text))
+    """A Markdown text without code blocks, addresses and markup; headings are sentences, wrapped lines are joined."""
+    text = _HEADING.sub(r"\1.\n", _CODE.sub("\n", text))
+    return _WRAPPED.sub(" ", _MARKUP.sub(" ", text))
 
 
 def _strongest(weights: dict[str, float]) -> tuple[Mention, ...]:

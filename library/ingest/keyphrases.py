@@ -15,6 +15,11 @@ KEYPHRASE_CHARS: Final = 400
 _TOP: Final = 10
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _EDGE: Final = re.compile(r"^[\W_]+|[\W_]+$")
+_COUNTED: Final = frozenset(
+    """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million o'clock clock years year months
+    month weeks week days day hours hour minutes minute seconds miles mile made page pages""".split()
+)
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MAX_PHRASE_CHARS: Final = 60
 # YAKE's scores fall towards 0 for the best: 0.02 becomes a weight of 0.83, 0.1 of 0.5.
@@ -58,12 +63,12 @@ def keyphrases(text: str, language: str) -> "Sequence[tuple[str, float]]":
         phrase = _EDGE.sub("", str(found))
         weight = 1.0 / (1.0 + _SCORE_SCALE * max(0.0, float(score)))
         least = _LEAST_WEIGHT if " " in phrase else _LEAST_WORD_WEIGHT
-        if weight >= least and _is_concept(phrase, stops):
+        if weight >= least and _is_concept(phrase, stops, language):
             phrases.append((phrase, weight))
     return phrases[:_TOP]
 
 
-def _is_concept(phrase: str, stops: frozenset[str]) -> bool:
+def _is_concept(phrase: str, stops: frozenset[str], language: str) -> bool:
     words = _WORDS.findall(phrase.casefold())
     if not words or len(phrase) > _MAX_PHRASE_CHARS or any(mark in phrase for mark in ".!?\n"):
         return False
@@ -71,4 +76,11 @@ def _is_concept(phrase: str, stops: frozenset[str]) -> bool:
         return False
     if _CJK.search(phrase) and len(phrase) > 12:
         return False
-    return words[0] not in stops and words[-1] not in stops
+    if words[0] in stops or words[-1] in stops:
+        return False
+    return not (language == "en" and _is_no_noun(words))
+
+
+def _is_no_noun(words: "Sequence[str]") -> bool:
+    """English phrases that count something, or end in what someone did: "ten years", "engine stopped"."""
+    return any(word in _COUNTED for word in words) or (words[-1].endswith("ed") and len(words[-1]) > 4)
