@@ -28,6 +28,23 @@ MATCH (i:Item {uid: uid})
 RETURN i.uid AS uid, i.content_hash AS content_hash, i.status AS status, i.collection_uid AS collection_uid
 """
 
+ITEM_SOURCES_QUERY: Final = """
+MATCH (i:Item) WHERE i.library_uid = $library_uid
+WITH i ORDER BY i.source, i.uid
+RETURN collect([i.source, i.uid]) AS rows
+"""
+LIBRARIES_OF_QUERY: Final = """
+MATCH (l:Library)
+WHERE EXISTS { (l)-[:CONTAINS]->(:Collection)-[:CONTAINS]->(:Item {uid: $item_uid}) }
+   OR EXISTS { (l)-[:CONTAINS]->(:Collection {uid: $collection_uid}) }
+RETURN l.uid AS uid ORDER BY uid
+"""
+DELETE_LIBRARY_QUERY: Final = """
+MATCH (l:Library {uid: $uid})
+OPTIONAL MATCH (l)-[:CONTAINS]->(c:Collection)
+DETACH DELETE c, l
+"""
+
 TITLES_QUERY: Final = """
 MATCH (k:Concept {concept_type: 'title'})
 WHERE $library_uid IN k.library_uids

@@ -346,6 +346,23 @@ def record_failure(place: Place, uid: str, title: str, item_type: str, source: s
     session.write(work)
 
 
+def item_sources(library_uid: str) -> dict[str, str]:
+    """The items of a library: uid by source, in the order of sources."""
+    rows = session.read_listed(q.ITEM_SOURCES_QUERY, {"library_uid": library_uid})
+    return dict(rows)
+
+
+def libraries_of(item_uid: str, collection_uid: str) -> tuple[str, ...]:
+    """The uids of the libraries that an item and a collection lie in, where they exist."""
+    rows = session.read(q.LIBRARIES_OF_QUERY, {"item_uid": item_uid, "collection_uid": collection_uid})
+    return tuple(row["uid"] for row in rows)
+
+
+def delete_library(uid: str) -> None:
+    """Delete a library and its collections, which must be empty."""
+    session.write(lambda tx: _run(tx, q.DELETE_LIBRARY_QUERY, uid=uid))
+
+
 def delete_item(uid: str) -> tuple[str, ...]:
     """Delete an item with all that hangs on it; returns the storage keys that are no longer used."""
 

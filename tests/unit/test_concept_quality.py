@@ -11,7 +11,8 @@ def test_most_concepts_are_right_and_nearly_all_names_are() -> None:
     kinds = ", ".join(f"{kind} {value:.2f}" for kind, value in by_kind.items())
     count = sum(len(one.found) for one in passages)
     print(
-        f"{count} concepts: precision {precision(passages):.2f} ({kinds}); recall of the main ones {recall(passages):.2f}"
+        f"{count} concepts: precision {precision(passages):.2f} ({kinds}); "
+        f"recall of the main ones {recall(passages):.2f}"
     )
     assert precision(passages) >= 0.75
     assert by_kind["name"] >= 0.9
