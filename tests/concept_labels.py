@@ -1,7 +1,7 @@
 """How good the built-in finder's concepts are, by 20 passages of the sample library that were labelled by hand.
 
-`right` lists every concept that a passage may be said to be about, `main` those that must not be missing. A concept that
-is on neither list is wrong.
+`right` lists every concept that a passage may be said to be about, `main` those that must not be missing. A concept
+that is on neither list is wrong.
 """
 
 import json
