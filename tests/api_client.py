@@ -10,9 +10,9 @@ SEARCH = "/api/v1/library/search/"
 CONCEPTS = "/api/v1/library/concepts/"
 
 
-def token_client() -> Client:
+def token_client(name: str = "reader") -> Client:
     """A caller with a token of a new user."""
-    token = Token.objects.create(user=User.objects.create_user("reader"))
+    token = Token.objects.create(user=User.objects.create_user(name))
     return Client(headers={"Authorization": f"Token {token.key}"})
 
 

@@ -59,8 +59,9 @@ def stack(neo4j_service: Neo4jService, model_service: ModelService) -> Services:
 
 @pytest.fixture(autouse=True)
 def media(settings: Settings, tmp_path: Path) -> None:
-    """Stored files go to the test's own folder."""
+    """Stored files go to the test's own folder; what is read from pictures does not depend on the machine."""
     settings.MEDIA_ROOT = tmp_path / "media"
+    settings.INGEST_OCR = "off"
 
 
 @pytest.fixture(autouse=True)

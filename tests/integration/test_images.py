@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from requests import PreparedRequest
 
 from library.evaluation.trec import read_dataset
+from library.exceptions import NotConfigured
 from library.graph import session
 from library.ingest.run import IngestRequest, ingest
 from library.models import AIModel, ModelAPI
@@ -27,7 +29,7 @@ from library.services.search import SearchService
 from tests.api_client import SEARCH, post, token_client
 from tests.builder import settle
 from tests.documents import pdf, picture
-from tests.fakes import EMBEDDINGS_URL
+from tests.fakes import EMBEDDINGS_URL, record_models
 from tests.shared import case_file, shared_path
 
 pytestmark = [pytest.mark.neo4j]
@@ -150,6 +152,50 @@ def test_a_model_without_pictures_says_so_and_the_same_picture_is_found_by_its_l
     assert "takes no pictures" in found["legs"]["vector"]["reason"]
     assert any("look alike" in warning for warning in found["warnings"])
     assert found["no_good_match"] is False
+
+
+def written_picture(text: str) -> Image.Image:
+    """Black words on white."""
+    image = Image.new("RGB", (900, 160), "white")
+    ImageDraw.Draw(image).text((30, 40), text, fill="black", font=ImageFont.load_default(size=60))
+    return image
+
+
+@pytest.fixture
+def tesseract(settings: Any) -> None:
+    """The real program, where it is installed."""
+    if shutil.which("tesseract") is None:
+        pytest.skip("tesseract is not installed")
+    settings.INGEST_OCR = "on"
+
+
+@pytest.mark.models
+def test_text_in_pictures_is_read_and_searched(
+    graph: None, system_models: None, tesseract: None, tmp_path: Path
+) -> None:
+    written_picture("Harbour dues, 1887").save(tmp_path / "sign.png")
+    scan = io.BytesIO()
+    written_picture("Tide tables of Skerrow").save(scan, "JPEG")
+    (tmp_path / "scan.pdf").write_bytes(pdf([("", scan.getvalue())]))
+    (tmp_path / "red.png").write_bytes(picture("red"))
+    report = take_in(tmp_path)
+    assert report.failed == []
+    settle()
+    for query, title, words in (("harbour dues", "sign", "Harbour dues"), ("tide tables", "scan", "Tide tables")):
+        first = post(token_client(query), {"query": query, "rerank": False}).json()["images"][0]
+        assert (first["item_title"], words in first["ocr_text"]) == (title, True)
+
+
+def test_tesseract_that_is_asked_for_and_missing_is_told(
+    graph: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_models()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    settings.INGEST_OCR = "on"
+    with pytest.raises(NotConfigured, match="tesseract-ocr"):
+        take_in(tmp_path)
+    settings.INGEST_OCR = "auto"
+    assert take_in(tmp_path).failed == []
 
 
 # --- with a model that sees colours ----------------------------------------------------------------------------------
