@@ -60,7 +60,11 @@ def for_callers(view: View) -> View:
             problem = "Too many requests from this address. Wait a minute, or sign in."
             return render(request, "library/problem.html", {"problem": problem}, status=429)
         request.may_ask = True  # type: ignore[attr-defined]
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except GraphError as error:
+            # What the caller may see could not be found out: nothing is shown.
+            return render(request, "library/problem.html", {"problem": str(error)}, status=http_status(error))
 
     return inner  # type: ignore[return-value]
 
