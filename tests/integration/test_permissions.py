@@ -203,11 +203,14 @@ def _faults(shelf: Shelf, way: str, answer: Any, seen: tuple[str, ...]) -> list[
     if way.endswith("again") and json.loads(text)["cached"] is not True:
         faults.append("not cached")
     if way == "api concept graph" and "private" in seen:
-        names = {node["name"] for node in json.loads(text)["nodes"]}
-        faults += [] if "Ada Marlowe" in names else ["the relation is missing for those who may see it"]
+        joined = {concept_uid("zeta xenon lamp"), concept_uid("ada marlowe")}
+        edges = [{edge["source"], edge["target"]} for edge in json.loads(text)["edges"]]
+        faults += [] if joined in edges else ["the relation is missing for those who may see it"]
     if way == "api concept graph" and "private" not in seen:
         # Both concepts are theirs to see; that something joins them is not.
-        faults += [edge["type"] for edge in json.loads(text)["edges"] if edge["target"] == concept_uid("ada marlowe")]
+        joined = {concept_uid("zeta xenon lamp"), concept_uid("ada marlowe")}
+        edges = [{edge["source"], edge["target"]} for edge in json.loads(text)["edges"]]
+        faults += ["the relation is shown"] if joined in edges else []
     return faults
 
 
