@@ -9,6 +9,7 @@ app_name = "library"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="library:search"), name="home"),
     path("search/", views.search, name="search"),
+    path("search/picture/", views.search_by_picture, name="search_by_picture"),
     path("concepts/", views.concept_list, name="concept_list"),
     path("concepts/<str:uid>/", views.concept_detail, name="concept_detail"),
     path("images/<str:uid>/", views.image, name="image"),

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from django.contrib.auth.views import redirect_to_login
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -60,19 +60,38 @@ def for_callers(view: View) -> View:
             problem = "Too many requests from this address. Wait a minute, or sign in."
             return render(request, "library/problem.html", {"problem": problem}, status=429)
         request.may_ask = True  # type: ignore[attr-defined]
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except GraphError as error:
+            # What the caller may see could not be found out: nothing is shown.
+            return render(request, "library/problem.html", {"problem": str(error)}, status=http_status(error))
 
     return inner  # type: ignore[return-value]
+
+
+@require_safe
+@guarded
+@for_callers
+def search(request: HttpRequest) -> HttpResponse:
+    """The search page: the form, and the results once there is a query."""
+    return _search_page(request, request.GET)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @guarded
 @for_callers
-def search(request: HttpRequest) -> HttpResponse:
-    """The search page: the form, and the results once there is a query; a picture to search by comes by POST."""
+def search_by_picture(request: HttpRequest) -> HttpResponse:
+    """The search page with a picture for a question, which no link can hold; without one, the search page."""
+    if request.method != "POST":
+        return redirect("library:search")
+    sent = request.POST.copy()
+    sent.pop("csrfmiddlewaretoken", None)
+    return _search_page(request, sent)
+
+
+def _search_page(request: HttpRequest, sent: QueryDict) -> HttpResponse:
     allowed = allowed_library_uids(request.user)
     context: dict[str, Any] = {}
-    sent = _sent(request)
     try:
         given = single_values(sent)
     except InvalidRequest as error:
@@ -86,15 +105,6 @@ def search(request: HttpRequest) -> HttpResponse:
     elif form.errors:
         status = 400
     return render(request, "library/search.html", {**context, "form": form}, status=status)
-
-
-def _sent(request: HttpRequest) -> QueryDict:
-    """The parameters, without the token that a posted form carries."""
-    if request.method != "POST":
-        return request.GET
-    sent = request.POST.copy()
-    sent.pop("csrfmiddlewaretoken", None)
-    return sent
 
 
 def _extras(request: HttpRequest) -> dict[str, Any]:

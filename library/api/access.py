@@ -1,16 +1,19 @@
 """Who may call the API, how they prove who they are, and how often they may ask."""
 
+import logging
 from typing import Any
 
 from django.http import HttpRequest
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.throttling import AnonRateThrottle, UserRateThrottle
+from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
 from rest_framework.views import APIView
 from rest_framework_simplejwt.authentication import JWTAuthentication
 
 from library.conf import access_config
 from library.services.access import may_ask
+
+log = logging.getLogger(__name__)
 
 
 class MayAsk(BasePermission):
@@ -21,7 +24,20 @@ class MayAsk(BasePermission):
         return may_ask(request.user)
 
 
-class UserThrottle(UserRateThrottle):
+class CountedThrottle(SimpleRateThrottle):
+    """Lets everyone through, and says so in the log, while the cache that the counts are in is away."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Whether the request is within the bound; counts it."""
+        # Backends raise errors of their own libraries, which need not be installed here.
+        try:
+            return bool(super().allow_request(request, view))
+        except Exception:
+            log.exception("Requests cannot be counted: the cache is away")
+            return True
+
+
+class UserThrottle(CountedThrottle, UserRateThrottle):
     """Bounds the requests of each user."""
 
     scope = "library_user"
@@ -35,7 +51,7 @@ class UserThrottle(UserRateThrottle):
         return super().get_cache_key(request, view) if request.user and request.user.is_authenticated else None
 
 
-class AnonymousThrottle(AnonRateThrottle):
+class AnonymousThrottle(CountedThrottle, AnonRateThrottle):
     """Bounds the requests of each address that is not signed in."""
 
     scope = "library_anonymous"

@@ -1,5 +1,6 @@
 """The REST API: validate, call the service, render."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http import Http404, HttpResponseBase, QueryDict
@@ -64,7 +65,11 @@ class SearchView(LibraryView):
     def post(self, request: Request) -> Response:
         """The whole `SearchResponse`, whatever legs answered."""
         NoInput(data=single_values(request.query_params)).given()
-        given = SearchInput(data=_body(request)).given() | self.forced
+        body = _body(request)
+        if not isinstance(body, Mapping) or body.get("query_image") is None:
+            # Only a picture may be large.
+            check_size(request)
+        given = SearchInput(data=body).given() | self.forced
         query = given.pop("query", "")
         found = build_request(
             query,

@@ -188,7 +188,7 @@ class Preparation:
     def _image(self, picture: Picture) -> PreparedImage | None:
         """The picture made ready; None for an ornament of a document."""
         decoded = decode_image(picture.data, picture.name, self.max_image_pixels)
-        if picture.part and min(decoded.width, decoded.height) < ORNAMENT_SIDE:
+        if picture.part and not picture.description and min(decoded.width, decoded.height) < ORNAMENT_SIDE:
             return None
         if self.read_text is not None and not picture.ocr_text:
             picture = replace(picture, ocr_text=self.read_text(decoded))

@@ -5,10 +5,11 @@ The pattern is M. Nygard's, "Release It!", 2nd edition, 2018, chapter 5.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from library.exceptions import ModelUnavailable
+from library.exceptions import ModelError, ModelTimeout, ModelUnavailable
 
 # Seconds that a service which did not answer in time is left alone; then one call tries it again.
 COOL_DOWN: Final = 30.0
@@ -48,6 +49,20 @@ class CircuitBreaker:
         """Close the circuit: any answer, even a refusal, shows that the service is there."""
         with self._lock:
             self._tried_at.pop(name, None)
+
+    @contextmanager
+    def guarding(self, name: str) -> Iterator[None]:
+        """One call to a service: refused while its circuit is open, and opening or closing it by how the call ends."""
+        self.check(name)
+        try:
+            yield
+        except ModelTimeout:
+            self.timed_out(name)
+            raise
+        except ModelError:
+            self.answered(name)
+            raise
+        self.answered(name)
 
     def reset(self) -> None:
         """Close every circuit."""

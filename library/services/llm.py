@@ -93,25 +93,20 @@ class ChatClient:
         body = {"model": self.name, "messages": list(messages), "temperature": 0, **_asking_for(form, shape)}
         # A circuit of its own: a model that is slow to write says nothing about the others of its service.
         circuit = self._endpoint.url("/v1/chat/completions")
-        BREAKER.check(circuit)
-        try:
-            answer = post_json(self._endpoint, "/v1/chat/completions", body, self._timeout, retries=2)
-            tokens = reported_tokens(answer)
-            text = _content(answer)
-            status = LLMUsage.Status.SUCCESS
-            BREAKER.answered(circuit)
-            return text
-        except ModelTimeout:
-            status = LLMUsage.Status.TIMEOUT
-            BREAKER.timed_out(circuit)
-            raise
-        except ModelError:
-            BREAKER.answered(circuit)
-            raise
-        finally:
-            elapsed = 1000 * (time.perf_counter() - started)
-            purpose = LLMUsage.Purpose.CONCEPT_EXTRACTION
-            self._record(UsageRecord(self._model_id, self.name, purpose, status, 1, tokens, elapsed))
+        with BREAKER.guarding(circuit):
+            try:
+                answer = post_json(self._endpoint, "/v1/chat/completions", body, self._timeout, retries=2)
+                tokens = reported_tokens(answer)
+                text = _content(answer)
+                status = LLMUsage.Status.SUCCESS
+                return text
+            except ModelTimeout:
+                status = LLMUsage.Status.TIMEOUT
+                raise
+            finally:
+                elapsed = 1000 * (time.perf_counter() - started)
+                purpose = LLMUsage.Purpose.CONCEPT_EXTRACTION
+                self._record(UsageRecord(self._model_id, self.name, purpose, status, 1, tokens, elapsed))
 
 
 def _asking_for(form: str, shape: type[BaseModel]) -> dict[str, Any]:

@@ -36,9 +36,9 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     features = features_of(parse(request.query))
     if request.strategy != "auto":
         return _plan(request, features, STRATEGIES[request.strategy], 1.0, "asked for by the caller")
-    if request.query_image is not None:
-        return _plan(request, features, HYBRID, 1.0, "a picture was given: all that is near it, and to its words")
     route = route_of(features)
+    if request.query_image is not None and route.strategy is not HYBRID:
+        return _plan(request, features, HYBRID, route.confidence, "a picture was given: what is near it, and its words")
     if route.strategy is not HYBRID and set(request.search_types) != set(TEXT_LEGS):
         reason = "the retrievers that the caller asked for, fused"
         return _plan(request, features, HYBRID, route.confidence, reason)

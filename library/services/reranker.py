@@ -102,27 +102,22 @@ class RerankerClient:
         tokens: int | None = None
         status = LLMUsage.Status.ERROR
         circuit = self._endpoint.base_url
-        BREAKER.check(circuit)
-        try:
-            left = max(0.001, deadline - time.monotonic())
-            answer = post_json(self._endpoint, self._adapter.path, self._adapter.body(call), left)
-            scores = scores_by_index(answer, len(call.documents))
-            tokens = reported_tokens(answer)
-            status = LLMUsage.Status.SUCCESS
-            BREAKER.answered(circuit)
-            return scores
-        except ModelTimeout:
-            status = LLMUsage.Status.TIMEOUT
-            BREAKER.timed_out(circuit)
-            raise
-        except ModelError:
-            BREAKER.answered(circuit)
-            raise
-        finally:
-            elapsed = 1000 * (time.perf_counter() - started)
-            purpose = LLMUsage.Purpose.RERANKING
-            sent = len(call.documents)
-            self._record(UsageRecord(self._model_id, self.name, purpose, status, sent, tokens, elapsed))
+        with BREAKER.guarding(circuit):
+            try:
+                left = max(0.001, deadline - time.monotonic())
+                answer = post_json(self._endpoint, self._adapter.path, self._adapter.body(call), left)
+                scores = scores_by_index(answer, len(call.documents))
+                tokens = reported_tokens(answer)
+                status = LLMUsage.Status.SUCCESS
+                return scores
+            except ModelTimeout:
+                status = LLMUsage.Status.TIMEOUT
+                raise
+            finally:
+                elapsed = 1000 * (time.perf_counter() - started)
+                purpose = LLMUsage.Purpose.RERANKING
+                sent = len(call.documents)
+                self._record(UsageRecord(self._model_id, self.name, purpose, status, sent, tokens, elapsed))
 
 
 def _scored(candidate: SearchCandidate, score: float | None) -> SearchCandidate:

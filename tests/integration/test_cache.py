@@ -197,6 +197,8 @@ def test_a_cache_that_fails_costs_nothing_but_a_log_line(
     assert not response.degraded
     assert "Lathe manual" in titles(response)
     assert "The cache could not be read" in caplog.text
+    assert post(token_client(), {"query": QUESTION}).status_code == 200
+    assert "Requests cannot be counted" in caplog.text
 
 
 def test_a_cached_answer_costs_at_most_a_tenth(manuals: Place) -> None:

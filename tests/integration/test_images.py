@@ -274,12 +274,13 @@ def test_api_page_and_command_search_by_a_picture(lamp: Path) -> None:
     form = page.get("/library/search/").content.decode()
     token = form.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
     posted = page.post(
-        "/library/search/",
+        "/library/search/picture/",
         {"query_image": SimpleUploadedFile("a.png", data), "query": "", "csrfmiddlewaretoken": token},
     )
     assert posted.status_code == 200
     assert "/thumbnail/" in posted.content.decode()
-    assert page.post("/library/search/", {"query": "lamp"}).status_code == 403
+    assert page.post("/library/search/picture/", {"query": "lamp"}).status_code == 403
+    assert page.get("/library/search/picture/").status_code == 302
     output = io.StringIO()
     call_command("search", "--image", str(lamp), "--json", stdout=output)
     (found,) = json.loads(output.getvalue())["images"]

@@ -144,3 +144,18 @@ def test_the_callers_jwt_goes_where_the_record_says_so_and_nowhere_else(
         post(session_client, {"query": "lathe feed"})
         assert {call.request.headers["Authorization"] for call in mock.calls} == {"Bearer the key of the record"}
     assert jwt not in caplog.text
+
+
+def test_where_it_cannot_be_told_what_may_be_seen_nothing_is_shown(
+    db: None, neo4j: None, settings: Any, unused_port: int
+) -> None:
+    """Libraries without a record are looked for in the graph, where another library is hidden from the caller."""
+    LibraryAccess.objects.create(uid="e" * 32, name="closed", visibility="private")
+    client = Client()
+    client.force_login(User.objects.create_user("anna"))
+    session.close()
+    settings.NEO4J_URL = f"bolt://127.0.0.1:{unused_port}"
+    for path in ("/library/search/", "/library/concepts/", "/library/concepts/x/", "/library/images/x/"):
+        assert client.get(path).status_code == 503, path
+    assert post(client, {"query": "lathe"}).status_code == 503
+    assert client.get("/api/v1/library/libraries/").json()["error"]["code"] == "graph_unavailable"

@@ -31,7 +31,7 @@ def pictures_of(soup: BeautifulSoup, name: str, load: Load) -> tuple[list[Pictur
     problems: list[str] = []
     for image in soup.find_all("img"):
         reference = str(image.get("src") or "").strip()
-        if not reference or reference in pictures:
+        if not reference or reference in pictures or is_ornament(image):
             continue
         try:
             data = load(reference)
@@ -42,6 +42,11 @@ def pictures_of(soup: BeautifulSoup, name: str, load: Load) -> tuple[list[Pictur
             label = f"{name}, picture {len(pictures) + 1}"
             pictures[reference] = Picture(data, label, caption_of(image), part=True, context=context_of(image))
     return list(pictures.values()), problems
+
+
+def is_ornament(image: Any) -> bool:
+    """Whether a page calls a picture mere ornament: an `alt` text that is empty (HTML, 4.8.4.4), and no caption."""
+    return image.get("alt") == "" and not caption_of(image)
 
 
 def caption_of(image: Any) -> str:

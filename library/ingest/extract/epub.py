@@ -12,7 +12,7 @@ from lxml import etree
 from library.exceptions import ExtractionError, NoText
 from library.ingest.documents import ExtractedDocument, Page, Picture
 from library.ingest.extract.archive import open_archive, parse_xml, read_member
-from library.ingest.extract.embedded import SUFFIXES, caption_of, context_of
+from library.ingest.extract.embedded import SUFFIXES, caption_of, context_of, is_ornament
 from library.ingest.extract.html import decode_html, parse, to_markdown
 from library.ingest.sources import Source
 from library.ingest.text import clean_title
@@ -103,7 +103,7 @@ def _collect_pictures(
     present = set(archive.namelist())
     for image in soup.find_all("img"):
         member = _member(posixpath.dirname(chapter), str(image.get("src") or ""))
-        if member in present and member.lower().endswith(SUFFIXES):
+        if member in present and member.lower().endswith(SUFFIXES) and not is_ornament(image):
             label = f"{name}, {posixpath.basename(member)}"
             data = read_member(archive, member, label)
             picture = Picture(data, label, caption_of(image), part=True, context=context_of(image))
