@@ -12,12 +12,9 @@ from pytest_django.fixtures import Settings
 
 from library.conf import index_config
 from library.graph import schema, session
-from library.graph.hydrate import chunk_records
 from library.models import AIModel, ModelAPI
 from library.services.breaker import BREAKER
-from library.services.retrieval import RETRIEVERS
-from library.services.retrievers.base import RetrievalQuery
-from library.services.types import Scope
+from library.services.warmup import warm_up
 from mnemosyne.local import stack as local_stack
 from mnemosyne.local.state import ModelService, Neo4jService, Services
 
@@ -106,10 +103,7 @@ def graph(neo4j: None, db: None, settings: Settings) -> None:
     make_schema(384)
     session.run_schema(WIPE_QUERY)
     if settings.NEO4J_URL not in _warmed:
-        query = RetrievalQuery.of("warm up", vector=[1.0] * 384)
-        for retriever in RETRIEVERS.values():
-            retriever.retrieve(query, Scope(), 60.0)
-        chunk_records(["none"], 60.0)
+        warm_up(384)
         _warmed.add(settings.NEO4J_URL)
 
 

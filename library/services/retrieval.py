@@ -123,7 +123,7 @@ def _with_picture(
     reason = f"the embedding model {client.name} takes no pictures"
     run.warnings.append(f"{reason}: pictures that look alike were searched for")
     if not query.parsed.plain_text:
-        run.reports["vector"] = LegReport("skipped", reason)
+        run.reports["vector"] = LegReport("skipped", f"no embedding: {reason}")
     return replace(query, look=look_of(picture))
 
 

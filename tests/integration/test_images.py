@@ -288,6 +288,24 @@ def test_api_page_and_command_search_by_a_picture(lamp: Path) -> None:
     assert found["thumbnail_url"].endswith("/thumbnail/")
 
 
+@pytest.mark.parametrize("pictures", [True, False])
+def test_a_picture_goes_with_every_strategy_and_parameter(lamp: Path, pictures: bool) -> None:
+    AIModel.objects.update(supports_images=pictures)
+    client = token_client()
+    picture_given = coded(lamp.read_bytes())
+    ways: list[dict[str, Any]] = [{"strategy": name} for name in ("auto", "hybrid", "lexical", "lexical_first")]
+    ways += [{"group_by": "item", "facets": True, "expand": 1}, {"search_types": ["graph"]}, {"offset": 5}]
+    for way in ways:
+        for query in ("", "a red lamp", '"red lamp" -sea', "title:lamp"):
+            answer = post(client, {"query": query, "query_image": picture_given, **way})
+            assert answer.status_code == 200, (way, query, answer.content)
+            assert [image["item_title"] for image in answer.json()["images"]] == ["lamp"], (way, query)
+    only_vectors = post(client, {"query_image": picture_given}, SEARCH + "vector/")
+    assert only_vectors.status_code == (200 if pictures else 503)
+    if not pictures:
+        assert "takes no pictures" in only_vectors.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [

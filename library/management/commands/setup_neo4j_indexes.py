@@ -14,6 +14,7 @@ from library.exceptions import MnemosyneError, NotConfigured
 from library.graph import schema
 from library.graph.schema import SchemaStep
 from library.models import AIModel
+from library.services.warmup import warm_up
 
 
 class Command(BaseCommand):
@@ -27,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print what was done as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Set up, wait, report."""
+        """Set up, wait, let Neo4j plan the searches to come, report."""
         try:
             model = AIModel.system(AIModel.Role.EMBEDDING)
             if not model.dimensions:
@@ -36,6 +37,7 @@ class Command(BaseCommand):
             with tqdm(total=100, unit="%", desc="Indexes", disable=None, file=sys.stderr) as bar:
                 for percentage in schema.wait_online():
                     bar.update(round(percentage) - bar.n)
+            warm_up(model.dimensions)
         except MnemosyneError as error:
             raise CommandError(str(error), returncode=1) from error
         self._print(steps, model.dimensions, as_json=options["json"])
