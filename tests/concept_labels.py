@@ -1,7 +1,9 @@
 """How good the built-in finder's concepts are, by 40 passages of the sample library that were labelled by hand.
 
 The finder's rules were made with 20 of them at hand. The other 20 were drawn (seed 6) and labelled when the rules were
-made: only those tell how good it is on texts that it has not been fitted to. `right` lists every concept that a passage may be said to be about, `main` those that must not be missing. A concept
+made: only those tell how good it is on texts that it has not been fitted to.
+
+`right` lists every concept that a passage may be said to be about, `main` those that must not be missing. A concept
 that is on neither list is wrong.
 """
 
