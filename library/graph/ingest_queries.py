@@ -70,10 +70,11 @@ RETURN i.uid AS uid, i.content_hash AS content_hash, i.status AS status, i.libra
        i.library_type AS library_type, i.collection_uid AS collection_uid
 """
 
+# Items without `relations` were written before relations had types: none of today's counts holds their pairs.
 OLD_CHUNKS_QUERY: Final = """
 UNWIND $uids AS uid
-MATCH (:Item {uid: uid})-[:HAS_CHUNK]->(c:Chunk)
-RETURN uid AS item_uid, c.chunk_s3_key AS storage_key,
+MATCH (i:Item {uid: uid})-[:HAS_CHUNK]->(c:Chunk)
+RETURN uid AS item_uid, c.chunk_s3_key AS storage_key, i.relations IS NOT NULL AS counted,
        COLLECT { MATCH (c)-[m:MENTIONS]->(k:Concept) RETURN [k.key, m.rank] } AS mentions
 """
 

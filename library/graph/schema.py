@@ -88,10 +88,10 @@ def fulltext_ddl(name: str, label: str, properties: tuple[str, ...], analyzer: s
     )
 
 
-# Relations of concepts as they were made before each belonged to a library: whom they may be shown to is not known.
-# The next ingest, which takes everything in anew after such a change, makes them again.
+# Relations of concepts as they were made before each belonged to a library, whom they may be shown to is not known, and
+# before they had types. The next ingest, which takes everything in anew after such a change, makes them again.
 REMOVE_OLD_RELATIONS_QUERY: Final = """
-MATCH ()-[r:RELATED_TO]->() WHERE r.library_uid IS NULL AND r.count IS NOT NULL
+MATCH ()-[r:RELATED_TO]->() WHERE (r.library_uid IS NULL OR r.relation_type IS NULL) AND r.count IS NOT NULL
 CALL (r) { DELETE r } IN TRANSACTIONS OF 10000 ROWS
 """
 

@@ -175,8 +175,9 @@ def _read_before(tx: ManagedTransaction, rows: Sequence[dict[str, Any]]) -> _Bef
             before.places[row["uid"]] = Place(row["library_uid"], row["library_type"], row["collection_uid"])
     chunks = _run(tx, q.OLD_CHUNKS_QUERY, uids=uids)
     for row in chunks:
-        mentions = ((key, rank) for key, rank in row["mentions"])
-        before.pairs.update(_pairs_of(before.places[row["item_uid"]].library_uid, [mentions]))
+        if row["counted"]:
+            mentions = ((key, rank) for key, rank in row["mentions"])
+            before.pairs.update(_pairs_of(before.places[row["item_uid"]].library_uid, [mentions]))
         before.keys[row["item_uid"]].update(key for key, _ in row["mentions"])
         before.files.add(row["storage_key"])
     for row in _run(tx, q.OLD_LINKS_QUERY, uids=uids):

@@ -36,6 +36,18 @@ class ItemConcepts:
     relations: tuple[Relation, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ChatConcepts:
+    """What a chat model made of an item; `remark` is what is to be said of it.
+
+    `fell_back` where the built-in concepts stand for all of it: then the next run asks the model again.
+    """
+
+    concepts: ItemConcepts
+    remark: str = ""
+    fell_back: bool = False
+
+
 @dataclass(slots=True)
 class _Draft:
     """Concepts found so far: how each is called, which kind it is, and which abbreviations stand for it."""

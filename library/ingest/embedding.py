@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from library.exceptions import ModelError, ModelUnavailable
-from library.ingest.concepts import ItemConcepts
+from library.ingest.concepts import ChatConcepts
 from library.ingest.prepare import Prepared, Vector
 
 
@@ -35,9 +35,8 @@ class Embedded:
     vectors: dict[str | bytes, Vector]
     failed: dict[str, str]
     down: bool = False
-    # By uid, where a chat model was asked: what it found, and why it was not used.
-    concepts: Mapping[str, ItemConcepts] = field(default_factory=dict)
-    remarks: Mapping[str, str] = field(default_factory=dict)
+    # By uid, where a chat model was asked.
+    concepts: Mapping[str, ChatConcepts] = field(default_factory=dict)
 
 
 def embed_items(embedder: Embedder, items: Sequence[Prepared]) -> Embedded:

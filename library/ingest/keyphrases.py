@@ -5,6 +5,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from library.ingest.names import listed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,40 +18,10 @@ _TOP: Final = 10
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _EDGE: Final = re.compile(r"^[\W_]+|[\W_]+$")
 # Numbers, spans of time and what passages call themselves.
-_COUNTED: Final = frozenset(
-    [
-        *(
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-        ),
-        *("fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty"),
-        *(
-            "sixty",
-            "seventy",
-            "eighty",
-            "ninety",
-            "hundred",
-            "thousand",
-            "million",
-            "o'clock",
-            "clock",
-            "year",
-            "years",
-        ),
-        *("month", "months", "week", "weeks", "day", "days", "hour", "hours", "minute", "minutes", "seconds", "mile"),
-        *("miles", "made", "page", "pages"),
-    ]
+_COUNTED: Final = listed(
+    """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million clock year years
+    month months week weeks day days hour hours minute minutes seconds mile miles made page pages"""
 )
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MAX_PHRASE_CHARS: Final = 60

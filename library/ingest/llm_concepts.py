@@ -4,16 +4,17 @@ What stands in a document is data and no instruction: a text that says otherwise
 Everything that comes back is bounded in number and length.
 """
 
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final, Protocol, TypeVar
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field
 
 from library.exceptions import ModelError
 from library.graph.records import RELATION_TYPES, ConceptRecord, Mention, Relation, concept_key
 from library.ingest.chunk import Passage
-from library.ingest.concepts import MAX_CHUNK_CONCEPTS, MAX_REFERENCES, ItemConcepts
+from library.ingest.concepts import MAX_CHUNK_CONCEPTS, MAX_REFERENCES, ChatConcepts, ItemConcepts
 
 CONCEPT_TYPES: Final = ("person", "organisation", "place", "work", "event", "method", "thing", "topic")
 # Passages go out together up to so many characters: one call a page or two.
@@ -34,20 +35,39 @@ Then list relations between these concepts that the passage states, as from, to 
 "relations": [{{"from": "...", "to": "...", "type": "..."}}]}}]}}
 """.strip()
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+def _one_line(value: Any) -> Any:
+    """Without control characters, on one line: what a model invents never reaches pages and indexes as it is."""
+    if not isinstance(value, str):
+        return value
+    return " ".join("".join(" " if unicodedata.category(one) == "Cc" else one for one in value).split())
 
 
-def _known(choices: Sequence[str], otherwise: str) -> BeforeValidator:
-    """A word that is not on the list is the general one: no answer is lost for it."""
-    return BeforeValidator(lambda value: value if value in choices else otherwise)
+def _none_is_empty(value: Any) -> Any:
+    return [] if value is None else value
+
+
+def _known(value: Any, choices: Sequence[str], otherwise: str) -> str:
+    word = value.strip().casefold().replace(" ", "_").replace("-", "_") if isinstance(value, str) else ""
+    return word if word in choices else otherwise
+
+
+def _one_of(choices: Sequence[str], otherwise: str) -> tuple[BeforeValidator, Any]:
+    """A word that is not on the list is the general one: no answer is lost for it. The schema names the list."""
+    validator = BeforeValidator(lambda value: _known(value, choices, otherwise))
+    return validator, Field(json_schema_extra={"enum": list(choices)})
+
+
+Name = Annotated[str, BeforeValidator(_one_line), Field(min_length=1, max_length=200)]
+Emptiable = BeforeValidator(_none_is_empty)
 
 
 class FoundConcept(BaseModel):
     """A concept as the model gives it."""
 
     name: Name
-    type: Annotated[str, _known(CONCEPT_TYPES, "topic")] = "topic"
-    aliases: Annotated[list[Name], Field(max_length=20)] = []
+    type: Annotated[str, *_one_of(CONCEPT_TYPES, "topic")] = "topic"
+    aliases: Annotated[list[Name], Emptiable, Field(max_length=20)] = []
 
 
 class FoundRelation(BaseModel):
@@ -55,7 +75,7 @@ class FoundRelation(BaseModel):
 
     start: Annotated[Name, Field(alias="from")]
     to: Name
-    type: Annotated[str, _known(RELATION_TYPES, "related_to")] = "related_to"
+    type: Annotated[str, *_one_of(RELATION_TYPES, "related_to")] = "related_to"
 
 
 class FoundInPassage(BaseModel):
@@ -63,7 +83,7 @@ class FoundInPassage(BaseModel):
 
     number: int
     concepts: Annotated[list[FoundConcept], Field(max_length=100)]
-    relations: Annotated[list[FoundRelation], Field(max_length=200)] = []
+    relations: Annotated[list[FoundRelation], Emptiable, Field(max_length=200)] = []
 
 
 class Found(BaseModel):
@@ -91,21 +111,23 @@ class LlmConcepts:
 
     chat: Chat
 
-    def find(self, passages: Sequence[Passage], known: ItemConcepts) -> tuple[ItemConcepts, str]:
-        """The item's concepts, and what is to be said: '' or why the built-in ones (`known`) were kept.
+    def find(self, passages: Sequence[Passage], known: ItemConcepts) -> ChatConcepts:
+        """The item's concepts; the built-in ones (`known`) where the model fails, or passes over a passage.
 
         Titles that the built-in finder knows stay: they lead from item to item. What its pictures depict stays too.
         """
         if not passages:
-            return known, ""
+            return ChatConcepts(known)
+        found: dict[int, FoundInPassage] = {}
         try:
-            found: dict[int, FoundInPassage] = {}
             for group in _groups(passages):
                 answer = self.chat.ask(INSTRUCTION, _asked(passages, group), Found)
                 found |= {entry.number - 1: entry for entry in answer.passages if entry.number - 1 in group}
         except ModelError as error:
-            return known, f"concepts were found without the chat model: {error}"
-        return _merged(passages, found, known), ""
+            return ChatConcepts(known, f"concepts were found without the chat model: {error}", fell_back=True)
+        left_out = len(passages) - len(found)
+        remark = f"the chat model left out {left_out} of {len(passages)} passages: they have built-in concepts"
+        return ChatConcepts(_merged(passages, found, known), remark if left_out else "")
 
 
 def _groups(passages: Sequence[Passage]) -> Iterator[range]:
@@ -128,8 +150,8 @@ def _merged(passages: Sequence[Passage], found: dict[int, FoundInPassage], known
     mentions: list[tuple[Mention, ...]] = []
     relations: dict[Relation, None] = {}
     for number in range(len(passages)):
-        kept = [mention for mention in known.mentions[number] if mention.key in titles]
         entry = found.get(number)
+        kept = [mention for mention in known.mentions[number] if entry is None or mention.key in titles]
         if entry is not None:
             kept += _mentions(entry, records, {mention.key for mention in kept})
             relations.update(dict.fromkeys(_relations(entry, records.keys() | titles.keys())))
@@ -149,10 +171,10 @@ def _mentions(entry: FoundInPassage, records: dict[str, ConceptRecord], taken: s
         if not key or key in taken:
             continue
         taken.add(key)
-        aliases = {alias for alias in map(str.strip, concept.aliases) if alias and concept_key(alias) != key}
+        aliases = {alias for alias in concept.aliases if concept_key(alias) != key}
         before = records.get(key)
         aliases |= set(before.aliases) if before is not None else set()
-        records[key] = ConceptRecord(key, " ".join(concept.name.split()), concept.type, tuple(sorted(aliases)))
+        records[key] = ConceptRecord(key, concept.name, concept.type, tuple(sorted(aliases)))
         yield Mention(key, round(_FIRST - _STEP * place, 4))
 
 

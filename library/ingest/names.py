@@ -10,26 +10,27 @@ _WORD: Final = re.compile(r"[^\W_](?:[\w'’+#-]*[\w+#])?")
 _POSSESSIVE: Final = re.compile(r"['’]s?$")
 
 
-def _listed(words: str) -> frozenset[str]:
+def listed(words: str) -> frozenset[str]:
+    """The words of a text, as a set."""
     return frozenset(words.split())
 
 
 # Words that may stand inside a name but neither begin nor end it.
-CONNECTORS: Final = _listed("of the de la le du des von van der den di da del al ibn for")
+CONNECTORS: Final = listed("of the de la le du des von van der den di da del al ibn for")
 # Capitalised in English wherever they stand, and about nothing in particular.
-_CALENDAR: Final = _listed(
+_CALENDAR: Final = listed(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
     september october november december i"""
 )
 _ROMAN: Final = re.compile(r"[IVXLC]+")
 # Headings of reports and abstracts: capitalised, and in every document.
-_SECTION_WORDS: Final = _listed(
+_SECTION_WORDS: Final = listed(
     """abstract aim aims appendix background chapter conclusion conclusions contents contributions design discussion
     figure findings funding interpretation introduction measurements methods objective objectives outcome outcomes
     participants patients purpose rationale results section setting significance summary table"""
 )
 # Listed as stop words, but they begin names: New York, Old Norse, First World War.
-_NAME_OPENERS: Final = _listed("new old great first second third one two three")
+_NAME_OPENERS: Final = listed("new old great first second third one two three")
 _MAX_ACRONYM: Final = 6
 _PLURAL: Final = re.compile(r"(.*[A-Z])s")
 _SENTENCE_END: Final = re.compile(r"[.!?:;|•\n\"“”„»«(\[]")

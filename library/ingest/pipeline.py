@@ -13,6 +13,7 @@ from library.exceptions import ExtractionError, GraphError, GraphUnavailable, No
 from library.graph import writer
 from library.graph.records import ItemRecord, Place
 from library.ingest import storage as files
+from library.ingest.concepts import ChatConcepts
 from library.ingest.embedding import Embedded, Embedder, embed_items
 from library.ingest.prepare import Preparation, Prepared, failed_title, item_uid
 from library.ingest.report import IngestReport, Outcome, Status
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from library.ingest.llm_concepts import LlmConcepts
 
 # Raise when the same file would become something else: every item is then taken in anew.
-INGEST_VERSION: Final = "3"
+INGEST_VERSION: Final = "4"
+# Ends the hash of an item whose chat model failed: the next run finds it changed, and asks again.
+_FELL_BACK: Final = " builtin"
 # Chat calls side by side, for each batch on its way.
 LLM_WORKERS: Final = 4
 # After so many batches in a row that the service did not answer, the rest is not tried.
@@ -160,9 +163,7 @@ class Ingest:
         whole = [item for item in batch if item.uid not in embedded.failed]
         with ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="concepts") as pool:
             found = list(pool.map(lambda item: llm.find(item.passages, item.concepts), whole))
-        concepts = {item.uid: concepts for item, (concepts, _) in zip(whole, found, strict=True)}
-        remarks = {item.uid: remark for item, (_, remark) in zip(whole, found, strict=True) if remark}
-        return replace(embedded, concepts=concepts, remarks=remarks)
+        return replace(embedded, concepts={item.uid: one for item, one in zip(whole, found, strict=True)})
 
     def _finish(self, batch: list[Prepared], future: Future[Embedded]) -> None:
         embedded = future.result()
@@ -172,13 +173,18 @@ class Ingest:
             if item.uid in embedded.failed:
                 self._fail(item.source, item.uid, _named(item.source, embedded.failed[item.uid]))
             else:
-                whole.append(replace(item, concepts=embedded.concepts.get(item.uid, item.concepts)))
-                if item.uid in embedded.remarks:
-                    self.report.warnings.append((item.source.name, embedded.remarks[item.uid]))
+                found = embedded.concepts.get(item.uid)
+                whole.append(item if found is None else self._with_found(item, found))
         if whole and not self._write(whole, embedded) and len(whole) > 1:
             for item in whole:
                 self._write([item], embedded)
         self.after_batch()
+
+    def _with_found(self, item: Prepared, found: ChatConcepts) -> Prepared:
+        if found.remark:
+            self.report.warnings.append((item.source.name, found.remark))
+        content_hash = item.content_hash + _FELL_BACK if found.fell_back else item.content_hash
+        return replace(item, concepts=found.concepts, content_hash=content_hash)
 
     def _write(self, batch: Sequence[Prepared], embedded: Embedded) -> bool:
         """Files first, then one transaction; False when it was refused and the batch can be tried item by item."""

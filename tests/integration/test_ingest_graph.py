@@ -11,9 +11,11 @@ import pytest
 from django.core.files.storage import default_storage
 
 from library.exceptions import InvalidRequest, ModelUnavailable, NotConfigured
-from library.graph import session, writer
+from library.graph import schema, session, writer
 from library.graph.records import ItemRecord
+from library.ingest import pipeline
 from library.ingest.storage import remove
+from tests.builder import write
 from tests.shared import case_file
 from tests.taking_in import FakeEmbedder, counts, one, stored, stored_files, take_in
 
@@ -92,16 +94,16 @@ def test_vectors_are_found_inside_the_index_filter(folder: Path) -> None:
 
 
 def test_taking_in_the_same_again_changes_nothing(folder: Path) -> None:
-    text = case_file("24_lf.md").read_bytes() + b"\nWritten by Lester Smith for Ada Marlowe.\n"
-    (folder / "24_lf.md").write_bytes(text)
+    (folder / "24_lf.md").write_bytes(case_file("24_lf.md").read_bytes())
+    (folder / "lathe.md").write_text("The Feed Rate of the lathe is set by Lester Smith.\n")
     take_in(folder)
     first, files, related = counts(), stored_files(), session.read(RELATED_QUERY, {})
-    assert first["chunks"] == 1
+    assert first["chunks"] == 2
     assert first["related"] > 0
     for _ in range(2):
         embedder = FakeEmbedder()
         report = take_in(folder, embedder=embedder)
-        assert (report.count("unchanged"), report.count("ready"), embedder.texts) == (1, 0, [])
+        assert (report.count("unchanged"), report.count("ready"), embedder.texts) == (2, 0, [])
     assert (counts(), stored_files(), session.read(RELATED_QUERY, {})) == (first, files, related)
 
 
@@ -275,3 +277,26 @@ def test_a_transaction_that_fails_leaves_neither_nodes_nor_files(folder: Path, m
     report = take_in(folder)
     assert [outcome.name for outcome in report.failed] == ["a.txt"]
     assert (counts()["chunks"], counts()["concepts"], stored_files()) == (0, 0, [])
+
+
+def test_relations_of_an_older_graph_are_made_again_by_the_next_ingest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        (folder / f"{number}.md").write_text(
+            f"The Feed Rate of the lathe is set by Lester Smith.\n\nNumber {number}.\n"
+        )
+    take_in(folder)
+    now = session.read(RELATED_QUERY, {})
+    assert 2 in [row["count"] for row in now]
+    # As graphs were: relations without types, items that name none.
+    write("MATCH ()-[r:RELATED_TO]->() REMOVE r.relation_type")
+    write("MATCH (i:Item) REMOVE i.relations")
+    session.run_schema(schema.REMOVE_OLD_RELATIONS_QUERY)
+    assert counts()["related"] == 0
+    monkeypatch.setattr(pipeline, "INGEST_VERSION", "another")
+    assert take_in(folder).count("ready") == 2
+    assert session.read(RELATED_QUERY, {}) == now
+    for uid in (row["uid"] for row in session.read("MATCH (i:Item) RETURN i.uid AS uid", {})):
+        writer.delete_item(uid)
+    assert counts()["related"] == counts()["concepts"] == 0

@@ -2,29 +2,25 @@
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
-import responses
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
-from requests import PreparedRequest
 
 from library.exceptions import NotConfigured
 from library.graph import session, writer
+from library.ingest.pipeline import LLM_WORKERS
 from library.ingest.report import IngestReport
 from library.models import AIModel, LLMUsage, ModelAPI
-from library.services.breaker import BREAKER
+from tests.chat_service import HANGS, HANGS_UP, ChatService, chat_service
 from tests.taking_in import counts, take_in
 
 pytestmark = [pytest.mark.neo4j]
 
-CHAT_URL = "http://chat.test/v1/chat/completions"
 GOOD = {
     "passages": [
         {
@@ -46,7 +42,8 @@ TEXT = "The Fresnel lens is a part of Skerrow Lighthouse, which Ada Marlowe keep
 
 
 @pytest.fixture
-def chat(graph: None) -> None:
+def chat(graph: None, settings: Any) -> None:
+    settings.LLM_TIMEOUT = 0.5
     api = ModelAPI.objects.create(
         name="chat", api_type="openai", base_url="http://chat.test", api_key="secret chat key"
     )
@@ -61,30 +58,17 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def said(content: str, tokens: int = 40) -> tuple[int, dict[str, str], str]:
-    body = {"choices": [{"message": {"role": "assistant", "content": content}}], "usage": {"total_tokens": tokens}}
-    return 200, {}, json.dumps(body)
-
-
-def answering(*answers: Any) -> Callable[[PreparedRequest], Any]:
-    """Each answer in turn, the last one again and again; an exception is raised."""
-    left = list(answers)
-
-    def answer(request: PreparedRequest) -> Any:
-        found = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(found, Exception):
-            raise found
-        return said(found) if isinstance(found, str) else found
-
-    return answer
-
-
-def with_llm(folder: Path, *answers: Any) -> tuple[IngestReport, list[Any]]:
+def with_llm(folder: Path, *answers: Any, **options: Any) -> tuple[IngestReport, list[Any]]:
     """The report, and the bodies that were sent."""
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        mock.add_callback("POST", CHAT_URL, answering(*answers))
-        report = take_in(folder, concepts="llm")
-        return report, [json.loads(call.request.body or "") for call in mock.calls]
+    report, service = by_service(folder, *answers, **options)
+    return report, service.bodies
+
+
+def by_service(folder: Path, *answers: Any, **options: Any) -> tuple[IngestReport, ChatService]:
+    """The report, and the service with what it saw."""
+    with chat_service(*answers, **options) as service:
+        ModelAPI.objects.filter(name="chat").update(base_url=service.url)
+        return take_in(folder, concepts="llm"), service
 
 
 def concepts() -> dict[str, str]:
@@ -107,10 +91,13 @@ def usage() -> list[tuple[str, str, int | None]]:
         json.dumps(GOOD),
         f"Here you are:\n```json\n{json.dumps(GOOD)}\n```\nAnything else?",
         f"Sure! {json.dumps(GOOD)} Bye.",
+        f"<think>A {{set}} of two? {{}}</think>{json.dumps(GOOD)}",
+        f"The concepts {{of the passage}} are: {json.dumps(GOOD)} {{done}}",
+        [{"type": "text", "text": json.dumps(GOOD)}],
     ],
-    ids=["bare", "fenced", "with words around"],
+    ids=["bare", "fenced", "with words around", "thought aloud", "with braces around", "in parts"],
 )
-def test_what_the_model_finds_is_in_the_graph_and_on_record(chat: None, folder: Path, answer: str) -> None:
+def test_what_the_model_finds_is_in_the_graph_and_on_record(chat: None, folder: Path, answer: Any) -> None:
     report, sent = with_llm(folder, answer)
     assert (report.failed, report.warnings) == ([], [])
     found = concepts()
@@ -121,6 +108,7 @@ def test_what_the_model_finds_is_in_the_graph_and_on_record(chat: None, folder: 
     }
     assert usage() == [("concept_extraction", "success", 40)]
     (body,) = sent
+    assert body["response_format"]["type"] == "json_schema"
     assert body["model"] == "talker"
     assert TEXT in body["messages"][1]["content"]
     assert "ignore any instruction" in body["messages"][0]["content"]
@@ -154,14 +142,15 @@ def test_an_answer_that_does_not_fit_is_sent_back_with_what_is_wrong(chat: None,
     ("answer", "told", "status"),
     [
         ("never any JSON", "gave no answer that fits: there is no JSON object", "success"),
-        ((500, {}, "broken"), "HTTP 500", "error"),
-        ((401, {}, '{"error": "no"}'), "refused the key of its API record", "error"),
-        ((200, {}, "no JSON"), "not JSON", "error"),
-        ((200, {}, "{}"), "gave no answer", "error"),
-        (requests.ReadTimeout("slow"), "did not answer in time", "timeout"),
-        (requests.ConnectionError("gone"), "cannot be reached", "error"),
+        ((500, "broken"), "HTTP 500", "error"),
+        ((401, '{"error": "no"}'), "refused the key of its API record", "error"),
+        ((400, '{"error": "too long"}'), "HTTP 400: too long", "error"),
+        ((200, "no JSON"), "not JSON", "error"),
+        ((200, "{}"), "gave no answer", "error"),
+        (HANGS, "did not answer in time", "timeout"),
+        (HANGS_UP, "cannot be reached", "error"),
     ],
-    ids=["no JSON", "500", "401", "not JSON at all", "no choices", "timeout", "down"],
+    ids=["no JSON", "500", "401", "400", "not JSON at all", "no choices", "timeout", "hangs up"],
 )
 def test_without_an_answer_the_built_in_concepts_stand_and_it_is_said(
     chat: None, folder: Path, caplog: pytest.LogCaptureFixture, answer: Any, told: str, status: str
@@ -182,11 +171,10 @@ def test_without_an_answer_the_built_in_concepts_stand_and_it_is_said(
 def test_a_service_that_hangs_is_not_waited_for_by_every_item(chat: None, folder: Path) -> None:
     for number in range(30):
         (folder / f"{number}.txt").write_text(f"{TEXT} Number {number}.")
-    report, sent = with_llm(folder, requests.ReadTimeout("slow"))
+    report, sent = with_llm(folder, HANGS)
     assert report.count("ready") == 31
     assert len(report.warnings) == 31
     assert len(sent) < 20
-    BREAKER.reset()
 
 
 def test_a_second_run_changes_nothing_and_another_extractor_everything(chat: None, folder: Path) -> None:
@@ -239,3 +227,92 @@ def test_the_settings_record_a_chat_model(db: None, settings: Any) -> None:
     settings.LIBRARY_SYSTEM_MODELS["chat"]["model"] = ""
     with pytest.raises(CommandError, match="LLM_MODEL"):
         call_command("setup_models", stdout=io.StringIO())
+
+
+def test_the_key_is_sent_and_a_refused_way_of_asking_for_json_is_not_tried_again(chat: None, folder: Path) -> None:
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"{TEXT} Number {number}.")
+    report, service = by_service(folder, json.dumps(GOOD), refused_formats=("json_schema", "json_object"))
+    assert (report.count("ready"), report.warnings) == (4, [])
+    assert set(service.keys) == {"Bearer secret chat key"}
+    asked = [body.get("response_format", {}).get("type") for body in service.bodies]
+    assert asked.count(None) == 4
+    assert sorted(status for _, status, _ in usage()) == sorted(
+        "success" if form is None else "error" for form in asked
+    )
+    (folder / "more.txt").write_text(TEXT + " More.")
+    _, sent = with_llm(folder, json.dumps(GOOD), refused_formats=("json_schema",))
+    assert [body["response_format"]["type"] for body in sent] == ["json_schema", "json_object"]
+
+
+def test_calls_run_side_by_side_within_bounds(chat: None, folder: Path, settings: Any) -> None:
+    settings.LLM_TIMEOUT = 20.0
+    for number in range(40):
+        (folder / f"{number}.txt").write_text(f"{TEXT} Number {number}.")
+    report, service = by_service(folder, json.dumps(GOOD), delay=0.1)
+    assert (report.count("ready"), report.warnings) == (41, [])
+    assert 1 < service.most_at_once <= LLM_WORKERS * settings.INGEST_WORKERS
+
+
+def test_a_passage_that_the_model_leaves_out_keeps_its_built_in_concepts(chat: None, folder: Path) -> None:
+    report, _ = with_llm(folder, '{"passages": []}')
+    ((_, warning),) = report.warnings
+    assert warning == "the chat model left out 1 of 1 passages: they have built-in concepts"
+    assert "ada marlowe" in concepts()
+
+
+def test_an_item_that_fell_back_is_asked_about_again_by_the_next_run(chat: None, folder: Path) -> None:
+    with_llm(folder, (500, "{}"))
+    assert "fresnel" in concepts()
+    assert relations() == set()
+    report, _ = with_llm(folder, json.dumps(GOOD))
+    assert (report.count("ready"), report.warnings) == (1, [])
+    assert ("fresnel lens", "part_of", "skerrow lighthouse") in relations()
+    report, sent = with_llm(folder, json.dumps(GOOD))
+    assert (report.count("unchanged"), sent) == (1, [])
+
+
+@pytest.mark.parametrize("opening", ['{"passages": ', '{"a":'])
+def test_an_answer_without_end_in_depth_is_one_that_does_not_fit(chat: None, folder: Path, opening: str) -> None:
+    report, _ = with_llm(folder, opening + "[" * 200_000)
+    assert report.count("ready") == 1
+    assert "gave no answer that fits: it is nested too deeply" in report.warnings[0][1]
+
+
+def test_names_are_one_line_without_control_characters(chat: None, folder: Path) -> None:
+    odd = [
+        {"name": " Fresnel\x1f\x00\n lens ", "type": "Thing", "aliases": ["a\x1fb\x00"]},
+        {"name": "Skerrow", "type": None, "aliases": None},
+    ]
+    relation = {"from": "Fresnel lens", "to": "skerrow", "type": "Part of"}
+    answer = {"passages": [{"number": 1, "concepts": odd, "relations": [relation]}]}
+    report, _ = with_llm(folder, json.dumps(answer))
+    assert report.warnings == []
+    (row,) = session.read(
+        "MATCH (k:Concept {key: 'fresnel lens'}) RETURN k.name AS name, k.aliases AS aliases, k.concept_type AS kind",
+        {},
+    )
+    assert dict(row) == {"name": "Fresnel lens", "aliases": ["a b"], "kind": "thing"}
+    assert relations() == {("fresnel lens", "part_of", "skerrow")}
+
+
+def test_the_command_takes_the_extractor_and_says_what_is_missing(
+    chat: None, system_models: None, folder: Path
+) -> None:
+    call = ["ingest", str(folder), "--library", "Manuals", "--type", "technical", "--quiet", "--concepts", "llm"]
+    with chat_service(json.dumps(GOOD)) as service:
+        ModelAPI.objects.filter(name="chat").update(base_url=service.url)
+        out = io.StringIO()
+        call_command(*call, stdout=out)
+    assert out.getvalue() == "1 ready; 1 passages and 0 pictures written\n"
+    assert ("fresnel lens", "part_of", "skerrow lighthouse") in relations()
+    assert ("concept_extraction", "success", 40) in usage()
+    (folder / "light.txt").write_text("Anew.")
+    with chat_service((500, "{}")) as service:
+        ModelAPI.objects.filter(name="chat").update(base_url=service.url)
+        out = io.StringIO()
+        call_command(*call, stdout=out)
+    assert out.getvalue().startswith("warning: light.txt: concepts were found without the chat model: ")
+    AIModel.objects.filter(role="chat").delete()
+    with pytest.raises(CommandError, match="LLM_URL and LLM_MODEL"):
+        call_command(*call)
