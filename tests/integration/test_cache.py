@@ -202,7 +202,7 @@ def test_a_cache_that_fails_costs_nothing_but_a_log_line(
 
 
 def test_a_cached_answer_costs_at_most_a_tenth(manuals: Place) -> None:
-    """Through the API, distinct questions in one run, as callers ask them.
+    """Distinct questions in one run, without re-ranking, which would make it easy.
 
     The quickest of each side counts: what they cost, and not what else the machine had to do.
     """
@@ -210,17 +210,17 @@ def test_a_cached_answer_costs_at_most_a_tenth(manuals: Place) -> None:
         manuals.item(f"Lathe {number}", [f"The feed rate of lathe {number} is set at gearbox {number}, by hand."])
     settle()
     LibraryAccess.touch([manuals.library_uid])
-    api = token_client()
     questions = [f"How is the feed rate of lathe {number} set?" for number in range(25)]
 
     def timed(question: str) -> float:
         started = time.perf_counter()
-        post(api, {"query": question})
+        ask(question, rerank=False)
         return time.perf_counter() - started
 
     timed("to warm up")
     first = min(timed(question) for question in questions)
     again = min(timed(question) for question in questions)
+    print(f"{1000 * first:.1f} ms, out of the cache {1000 * again:.1f} ms")
     assert again <= first / 10, (first, again)
 
 
